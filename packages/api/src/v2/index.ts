@@ -1,3 +1,4 @@
+export * from "./account.js";
 export * from "./catalog.js";
 export * from "./container.js";
 export * from "./endpoints.js";

@@ -137,6 +137,7 @@ const bodies: readonly [RegExp, () => unknown][] = [
   ],
   [/v2\/templates$/, () => ({ name: "stolen", image: "alpine:3", registry: ids.containerRegistryAuthId })],
   [/\/network-volumes$/, () => ({ name: "theirs", size: 10, dataCenter: "EU-RO-1" })],
+  [/\/ssh-keys$/, () => ({ keys: [] })],
   [/\/registries$/, () => ({ name: "theirs", username: "u", password: "p" })],
   [
     /\/templates$/,
@@ -251,7 +252,7 @@ describe("No key but the admin's own", () => {
   });
 
   it("can act as a worker of the admin's", async () => {
-    const paths = routes.filter(({ url }) => /^\/v2\/.*:workerId/.test(url));
+    const paths = routes.filter(({ url }) => /^\/v2\/:endpointId\/.*:workerId/.test(url));
     expect(paths.length).toBeGreaterThan(4);
     for (const { method, url } of paths) {
       for (const key of keys.values()) expect((await call(method, url, key, ids)).status, `${method} ${url}`).toBe(401);

@@ -1,8 +1,8 @@
 import { harmless } from "../../domain/plain-text.js";
 import { invalid } from "../../errors.js";
-import { limits } from "../../limits/index.js";
 import type { LogEvent } from "../../operations/logs/follow-logs.js";
 import type { ShownLine } from "../../operations/logs/read-logs.js";
+import { slicesOf } from "../shared/logs/slices.js";
 
 export interface Format {
   readonly type: string;
@@ -34,22 +34,6 @@ export function formatOf(asked: string | undefined, accept = ""): Format {
   const format = Object.hasOwn(formats, name) ? formats[name] : undefined;
   if (!format) throw invalid("'format' must be text or ndjson.");
   return format;
-}
-
-/** Texts of lines joined to slices: a flood of control characters takes long to escape. */
-export function* slicesOf(
-  head: string,
-  lines: readonly ShownLine[],
-  textOf: (line: ShownLine) => string,
-): Generator<string> {
-  let text = head;
-  for (const line of lines) {
-    text += textOf(line);
-    if (text.length < limits.listSliceBytes) continue;
-    yield text;
-    text = "";
-  }
-  if (text !== "") yield text;
 }
 
 /** The text of an event of a followed log, a slice at a time. */

@@ -1,43 +1,32 @@
-import { once } from "node:events";
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
-import { realTime } from "../../clock.js";
-import { type ApiKey, maySee } from "../../domain/access/key.js";
+import { maySee } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { FairLine } from "../../domain/fair-line.js";
 import { momentOf } from "../../domain/workers/log-line.js";
-import { invalid, Refusal } from "../../errors.js";
+import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { noRoom } from "../../operations/jobs/lend-status.js";
-import {
-  followEndpointLog,
-  followWorkerLog,
-  type LogEvent,
-  positionsOf,
-  type Shown,
-} from "../../operations/logs/follow-logs.js";
+import { followEndpointLog, followWorkerLog } from "../../operations/logs/follow-logs.js";
 import {
   assertKeptHere,
   type LinePosition,
   type LogAsk,
   type LogPage,
-  type LogParts,
   readEndpointLog,
   readWorkerLog,
 } from "../../operations/logs/read-logs.js";
-import type { Parts } from "../../operations/needs.js";
 import { ownWorker } from "../../operations/workers/show-workers.js";
 import { turns } from "../../turns.js";
 import { holdFor } from "../shared/access.js";
+import { followLog, goneOf, type Log, type LogRouteParts, pagesOfLogs } from "../shared/logs/follow-log.js";
+import { slicesOf } from "../shared/logs/slices.js";
 import { idOf, params } from "../shared/params.js";
-import { goneSignal } from "../shared/replies/replies.js";
 import { sendLentReply } from "../shared/replies/send-lent.js";
-import { eventTexts, type Format, formatOf, slicesOf } from "./log-formats.js";
+import { eventTexts, type Format, formatOf } from "./log-formats.js";
 import { errors } from "./route-schema.js";
 
-export type LogRouteParts = Parts & LogParts;
 type Query = Record<string, string | undefined>;
 
 const query = Type.Object({
@@ -108,14 +97,6 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
   );
 }
 
-const pagesOfLogs = new FairLine(limits.logReadsMax);
-
-interface Log {
-  read(ask: LogAsk, signal: AbortSignal): Promise<LogPage>;
-  /** The lines after those that were shown. */
-  follow(ask: LogAsk, shown: Shown, signal: AbortSignal): AsyncIterable<LogEvent>;
-}
-
 async function answer(
   parts: LogRouteParts,
   request: FastifyRequest,
@@ -130,7 +111,13 @@ async function answer(
   const isFollowed = followOf(asked.follow) ?? /\btext\/event-stream\b/.test(request.headers.accept ?? "");
   const gone = goneOf(reply);
   if (isFollowed)
-    return follow(parts, request, reply, log, { ...ask, after: positionOf(request.headers["last-event-id"]) }, gone);
+    return followLog(
+      parts,
+      { request, reply, gone },
+      log,
+      { ...ask, after: positionOf(request.headers["last-event-id"]) },
+      { textsOf: eventTexts, end: "event: end\ndata: {}\n\n" },
+    );
   const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
   if (!share && !gone.aborted) throw noRoom();
   try {
@@ -179,121 +166,7 @@ function followOf(follow: string | undefined): boolean | undefined {
   return follow === undefined ? undefined : follow === "true";
 }
 
-/** Aborts when the client has gone. */
-function goneOf(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  const told = goneSignal(reply);
-  told.addEventListener("abort", () => gone.abort());
-  if (told.aborted) gone.abort(); // the client may have gone while its key or the worker was looked up
-  return gone.signal;
-}
-
-// following
-
-let followers = 0;
-const followersOf = new Map<number, number>();
-
-/** Counts a follower; the returned function removes it again. */
-function admitFollower({ ownerNo }: ApiKey): () => void {
-  const own = followersOf.get(ownerNo) ?? 0;
-  if (followers >= limits.logFollowersMax || own >= limits.logFollowersPerOwner) {
-    throw new Refusal("UNAVAILABLE", "Too many logs are being followed; end one, or read this one without follow.", {
-      retryAfterSeconds: 5,
-    });
-  }
-  followers++;
-  followersOf.set(ownerNo, own + 1);
-  return () => {
-    followers--;
-    const left = (followersOf.get(ownerNo) ?? 1) - 1;
-    if (left > 0) followersOf.set(ownerNo, left);
-    else followersOf.delete(ownerNo);
-  };
-}
-
 function positionOf(header: string | string[] | undefined): LinePosition | undefined {
   const [, atUs, workerId] = /^(\d{1,16})-([a-z0-9]{1,32})$/.exec(String(header ?? "")) ?? [];
   return atUs === undefined || workerId === undefined ? undefined : { atUs: Number(atUs), workerId };
-}
-
-async function follow(
-  parts: LogRouteParts,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  log: Log,
-  ask: LogAsk,
-  gone: AbortSignal,
-): Promise<unknown> {
-  if (gone.aborted) return reply.hijack();
-  const leave = admitFollower(request.caller);
-  const over = new AbortController();
-  const end = () => over.abort();
-  gone.addEventListener("abort", end);
-  parts.draining.addEventListener("abort", end);
-  if (gone.aborted || parts.draining.aborted) end();
-  const { raw } = reply.hijack();
-  raw.writeHead(200, {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-cache, no-transform",
-    "x-content-type-options": "nosniff",
-    "x-request-id": request.id,
-    "x-accel-buffering": "no",
-  });
-  raw.flushHeaders();
-  const stillHere = realTime.every(limits.sseKeepAliveMs, () => raw.writableNeedDrain || raw.write(": still here\n\n"));
-  const write = async (event: LogEvent) => {
-    for (const text of eventTexts(event)) {
-      await turns.take([request.caller.ownerNo]);
-      if (over.signal.aborted) return;
-      if (raw.write(text)) continue;
-      // a reader that takes nothing for long is gone; it frees its place
-      const stallMs = parts.streamShares.isWanted ? limits.readerStallWantedMs : limits.readerStallMs;
-      const stalled = realTime.abortAfter(stallMs);
-      await once(raw, "drain", { signal: AbortSignal.any([over.signal, stalled]) });
-    }
-  };
-  try {
-    const shown = await showFirst(parts, request, log, ask, write, over.signal);
-    const rest = { ...ask, search: { bytesLeft: limits.logSearchBytesMax } };
-    for await (const event of log.follow(rest, shown, over.signal)) {
-      if (over.signal.aborted) break;
-      await write(event);
-    }
-    if (!over.signal.aborted) raw.write("event: end\ndata: {}\n\n");
-    raw.end();
-  } catch {
-    // the log cannot be read now, or the reader has gone: a new request resumes where this one ended
-    raw.destroy();
-  } finally {
-    realTime.cancel(stillHere);
-    parts.draining.removeEventListener("abort", end);
-    leave();
-  }
-  return raw;
-}
-
-/** Writes the lines that are there already, in borrowed memory: a thousand long lines take as much as a page of them. */
-async function showFirst(
-  parts: LogRouteParts,
-  { caller }: FastifyRequest,
-  log: Log,
-  ask: LogAsk,
-  write: (event: LogEvent) => Promise<void>,
-  signal: AbortSignal,
-): Promise<Shown> {
-  if (ask.tail === 0 && !ask.after) return positionsOf([]);
-  const share = await parts.streamShares.ask(caller.ownerNo, limits.logReplyBytesMax, signal);
-  if (!share) throw noRoom();
-  try {
-    const { lines, note } = await pagesOfLogs.do(
-      caller.ownerNo,
-      async (): Promise<LogPage> => (signal.aborted ? { lines: [] } : log.read(ask, signal)),
-    );
-    share.keep(lines.reduce((sum, { text }) => sum + 2 * text.length, 0));
-    if (note !== undefined) await write({ kind: "note", text: note });
-    if (lines.length > 0) await write({ kind: "lines", lines });
-    return positionsOf(lines);
-  } finally {
-    share.release();
-  }
 }

@@ -22,6 +22,7 @@ import {
 import { showWorkers } from "../../operations/workers/show-workers.js";
 import { ignoreBodies } from "../shared/bodies/bodies.js";
 import { takeJson } from "../shared/bodies/json-body.js";
+import type { LogRouteParts } from "../shared/logs/follow-log.js";
 import { admitCallers } from "../shared/management.js";
 import { otherMethods } from "../shared/methods.js";
 import { idOf, params } from "../shared/params.js";
@@ -29,7 +30,7 @@ import { lendRooms } from "../shared/replies/room.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { accessReads, accessWrites } from "./access.js";
 import { auditRoutes } from "./audit.js";
-import { type LogRouteParts, logRoutes } from "./logs.js";
+import { logRoutes } from "./logs.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
 import { deletion, doc, patches, writeErrors } from "./route-schema.js";

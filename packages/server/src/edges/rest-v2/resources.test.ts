@@ -70,6 +70,36 @@ describe.each(["/v2", "/sdk/v2"])("Under %s", (prefix) => {
   });
 });
 
+describe("The account", () => {
+  it("has SSH keys, which are replaced as a whole and are the same over GraphQL", async () => {
+    const keys = ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 me@here", "ssh-rsa AAAAB3NzaC1yc2E"];
+    const put = (body: unknown) => http.call("PUT", "/v2/account/ssh-keys", { body });
+    expect((await put({ keys })).json).toEqual({ keys });
+    expect((await http.get("/v2/account/ssh-keys")).json).toEqual({ keys });
+    const { json } = await http.post("/graphql", { query: "{ myself { pubKey } }" });
+    expect(json.data.myself.pubKey).toBe(keys.join("\n"));
+    const refused = await put({ keys: ["PRIVATE KEY"] });
+    expect([refused.status, refused.json.detail]).toEqual([422, expect.stringMatching(/an SSH public key/)]);
+    expect((await put({ keys: [] })).json).toEqual({ keys: [] });
+  });
+});
+
+describe("Public templates", () => {
+  it("of all users are in the catalog, with the names of their variables alone", async () => {
+    const stranger = await scene.user({ isAdmin: false });
+    const theirs = await scene.addKey("mr_theirs", stranger);
+    const shared = await scene.template({ imageName: "alpine:3", isPublic: true, env: { TOKEN: "hidden" } }, theirs);
+    const hidden = await scene.template({ imageName: "alpine:3" }, theirs);
+    const { templates } = (await http.get("/v2/catalog/templates?source=community")).json;
+    expect(templates).toContainEqual(expect.objectContaining({ id: shared.id, env: { TOKEN: "…" } }));
+    expect((await http.get("/v2/catalog/templates?source=official")).json).toEqual({ templates: [] });
+    expect((await http.get(`/v2/catalog/templates/${shared.id}`)).json.image).toBe("alpine:3");
+    expect((await http.get(`/v2/catalog/templates/${hidden.id}`)).status).toBe(404);
+    const builds = await http.get(`/v2/serverless/${(await scene.endpoint()).id}/builds`);
+    expect(builds.json).toEqual({ builds: [] });
+  });
+});
+
 describe("The catalog", () => {
   const gpu = { id: "GPU-1", index: 0, name: "NVIDIA L4", memoryMib: 23_034, driver: "550" };
 

@@ -4,11 +4,13 @@ import { takeJson } from "../shared/bodies/json-body.js";
 import { admitCallers } from "../shared/management.js";
 import { otherMethods } from "../shared/methods.js";
 import { lendRooms } from "../shared/replies/room.js";
+import { accountReads, accountWrites } from "./account.js";
 import { catalogRoutes } from "./catalog.js";
+import { logRoutes } from "./logs.js";
 import { tellProblems } from "./problems.js";
 import { absentReads, absentWrites, registryReads, registryWrites } from "./registries.js";
-import { type RestV2Parts, serverlessReads, serverlessWrites } from "./serverless.js";
-import { templateReads, templateWrites } from "./templates.js";
+import { buildReads, type RestV2Parts, serverlessReads, serverlessWrites } from "./serverless.js";
+import { publicTemplateReads, templateReads, templateWrites } from "./templates.js";
 import { volumeReads, volumeWrites } from "./volumes.js";
 
 /** REST v2: the same operations as v1 in nested bodies and enveloped lists (decisions: Management). */
@@ -24,6 +26,7 @@ export async function restV2Routes(app: FastifyInstance, parts: RestV2Parts): Pr
     templateWrites(scope, parts);
     volumeWrites(scope, parts);
     registryWrites(scope, parts);
+    accountWrites(scope, parts);
     absentWrites(scope);
   });
   await app.register(async (scope) => {
@@ -34,7 +37,14 @@ export async function restV2Routes(app: FastifyInstance, parts: RestV2Parts): Pr
     volumeReads(scope, parts);
     registryReads(scope, parts);
     catalogRoutes(scope, parts);
+    publicTemplateReads(scope, parts);
+    accountReads(scope, parts);
+    buildReads(scope, parts);
     absentReads(scope);
+  });
+  await app.register(async (scope) => {
+    ignoreBodies(scope);
+    logRoutes(scope, parts); // no room needed: a followed log has a budget of its own
   });
   refuseOthers();
 }

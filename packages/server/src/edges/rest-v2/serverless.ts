@@ -1,9 +1,11 @@
 import { v2 } from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { Refusal } from "../../errors.js";
 import { visibleEndpoints } from "../../operations/access/visible.js";
 import { deleteEndpoint, ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { createWithTemplate, updateWithTemplate } from "../../operations/endpoints/save-with-template.js";
 import type { Parts } from "../../operations/needs.js";
+import type { LogRouteParts } from "../shared/logs/follow-log.js";
 import { idOf } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { endpointInput, endpointView } from "./endpoint-shape.js";
@@ -11,7 +13,7 @@ import { releasesView } from "./releases.js";
 import { route } from "./route-schema.js";
 import { workersView } from "./workers.js";
 
-export interface RestV2Parts extends Parts {
+export interface RestV2Parts extends LogRouteParts {
   /** The domain under which load-balanced endpoints have host names of their own. */
   readonly lbDomain?: string | undefined;
 }
@@ -101,6 +103,18 @@ export function serverlessReads(app: FastifyInstance, parts: RestV2Parts): void 
     }),
     async (request) => releasesView(parts, request.caller, own(parts, request)),
   );
+}
+
+/** Builds from a repository, of which there are none here. */
+export function buildReads(app: FastifyInstance, parts: Parts): void {
+  app.get("/serverless/:endpointId/builds", { schema: { hide: true } }, async (request) => {
+    own(parts, request);
+    return { builds: [] };
+  });
+  app.get("/serverless/:endpointId/builds/:absentId", { schema: { hide: true } }, async (request) => {
+    own(parts, request);
+    throw new Refusal("NOT_FOUND", "Endpoints here are not built from a repository.");
+  });
 }
 
 const own = (parts: Parts, request: FastifyRequest) => ownEndpoint(parts, request.caller, idOf(request, "endpointId"));

@@ -1,8 +1,10 @@
 import { v2 } from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import Type from "typebox";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Template } from "../../domain/endpoints/template.js";
-import { visibleTemplates } from "../../operations/access/visible.js";
+import { Refusal } from "../../errors.js";
+import { seesMore, visibleTemplates } from "../../operations/access/visible.js";
 import type { Parts } from "../../operations/needs.js";
 import {
   createTemplate,
@@ -71,6 +73,49 @@ export function templateReads(app: FastifyInstance, parts: Parts): void {
     async (request, reply) => {
       await deleteTemplate(parts, request.caller, own(parts, request));
       return reply.code(204).send();
+    },
+  );
+}
+
+/** Templates that other users share with everybody; none of them is the hosted service's. */
+export function publicTemplateReads(app: FastifyInstance, parts: Parts): void {
+  const all = (caller: ApiKey) => {
+    seesMore(caller, "templates of others");
+    return parts.registry.templates().filter(({ settings }) => settings.isPublic);
+  };
+  app.get(
+    "/catalog/templates",
+    route({
+      operationId: "listPublicTemplates",
+      summary: "List public templates",
+      tag: "catalog",
+      querystring: Type.Object({
+        source: Type.Optional(
+          Type.String({ description: "official and verified: none; community, or absent: all that users share." }),
+        ),
+      }),
+      reply: v2.Templates,
+    }),
+    async ({ caller, query }, reply) => {
+      const { source } = query as { source?: string };
+      const found = source === "official" || source === "verified" ? [] : all(caller);
+      return sendList(reply, found, (template) => templateView(caller, template), "templates");
+    },
+  );
+  app.get(
+    "/catalog/templates/:templateId",
+    route({
+      ...one,
+      tag: "catalog",
+      operationId: "getPublicTemplate",
+      summary: "Show a public template",
+      reply: v2.Template,
+    }),
+    async (request) => {
+      const id = idOf(request, "templateId");
+      const template = all(request.caller).find((each) => each.id === id);
+      if (!template) throw new Refusal("NOT_FOUND", `There is no public template '${id.slice(0, 80)}'.`);
+      return templateView(request.caller, template);
     },
   );
 }
