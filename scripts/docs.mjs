@@ -42,7 +42,22 @@ async function errorsPage() {
   const rows = Object.entries(refusals).map(
     ([code, { status, retryable }]) => `| \`${code}\` | ${status} | ${retryable ? "yes" : "no"} |`,
   );
-  return `# Error codes\n\nThe body of every error: \`{"error": "a sentence", "code": "A_CODE", "requestId": "…"}\`.\n\n| code | HTTP status | may the same call succeed later |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
+  return `# Error codes\n\nThe body of every error: \`{"error": "a sentence", "code": "A_CODE", "requestId": "…"}\`. REST v2 sends RFC 9457's form with the same \`code\` and \`requestId\`.\n\n| code | HTTP status | may the same call succeed later |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
+}
+
+/** What each call of a public client does here, from the table that the tests check. */
+async function compatibilityPage() {
+  const { mcpCalls } = await import(join(root, "tests/compat/mcp-calls.ts"));
+  const words = (outcome) => {
+    if (outcome === "works") return "works | |";
+    return outcome.refused ? `refused | ${outcome.refused} |` : `missing | ${outcome.missing} |`;
+  };
+  const table = ({ client, note, calls }) => {
+    const rows = Object.entries(calls).map(([call, outcome]) => `| \`${call}\` | ${words(outcome)}`);
+    const works = Object.values(calls).filter((outcome) => outcome === "works").length;
+    return `## ${client}\n\n${note} ${works} of ${rows.length} calls work.\n\n| call | outcome | why |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
+  };
+  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`.\n\n${[mcpCalls].map(table).join("\n")}`;
 }
 
 /** The schema after all migrations. */
@@ -72,6 +87,7 @@ await main(async () => {
     ...(await openApiDocuments()),
     "settings.md": await settingsPage(),
     "errors.md": await errorsPage(),
+    "compatibility.md": await compatibilityPage(),
     "schema.sql": await schemaDump(),
   };
   const differing = Object.entries(pages).filter(([name, text]) => read(name) !== text);

@@ -24,6 +24,8 @@ export const needs = {
   nginx: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" }],
   btrfs: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" }],
   faketime: [{ probe: ["faketime", "--version"], debian: "faketime" }],
+  /** Public clients from npm that only tests run; `scripts/test.mjs` installs them. */
+  clients: [],
   // Uses the package's own command line: one from elsewhere may not fit its engine.
   docker: [
     { probe: ["sh", "-c", "/usr/bin/docker --version && PATH=$PATH:/usr/sbin dockerd --version"], debian: "docker.io" },
@@ -37,6 +39,7 @@ const needOf = {
   "scripts/docker.mjs": "docker",
   "tests/compat/stock.ts": "python",
   "tests/fuzz/schemathesis.ts": "python",
+  "tests/compat/mcp.ts": "clients",
   "tests/faults/scene.ts": "python",
   "tests/docker/python.test.ts": "python",
   "tests/examples/examples.test.ts": "python",

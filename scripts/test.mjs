@@ -22,6 +22,10 @@ import {
 const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
 
+/** Stock clients that are programs of their own, apart from the packages of this repository. */
+const npmClients = ["@runpod/mcp-server@4.0.0"];
+const clients = join(cache, "clients");
+
 const usage = `Usage: npm test [-- path …]             the tests that need no separate machine
        npm run test:fast [-- path …]    only the tests that need nothing but Node.js
        npm run test:machine [-- path …] containers, fuzzing, floods, power cuts, deployment
@@ -54,6 +58,7 @@ async function test() {
     [...wanted].flatMap((need) => needs[need]),
   );
   if (wanted.has("python")) await makeVenv();
+  if (wanted.has("clients")) await installClients();
   const { passed, failed, failures, skipped, isGreen } = await runTests();
   const mustNotSkip = skipped > 0 && words.length === 0;
   if (mustNotSkip) failures.push(`${skipped} skipped or marked todo: in a full run every test must run.`);
@@ -85,6 +90,25 @@ async function makeVenv() {
   });
 }
 
+// ---- Stock clients
+
+async function installClients() {
+  const stamp = join(clients, ".millrace-stamp");
+  const wanted = npmClients.join("\n");
+  if (readText(stamp) === wanted) return;
+  await locked(async () => {
+    if (readText(stamp) === wanted) return;
+    rmSync(clients, { recursive: true, force: true });
+    mkdirSync(clients, { recursive: true });
+    writeFileSync(join(clients, "package.json"), '{ "private": true }\n'); // otherwise npm looks for one further up
+    const args = ["install", "--prefix", clients, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+    const install = () => run("npm", [...args, ...npmClients], { cwd: clients });
+    const { code, output } = await withProgress(`Installing ${npmClients.join(", ")}`, install);
+    if (code !== 0) throw new SetUpFailure("The stock clients for the tests could not be installed:", output);
+    writeFileSync(stamp, wanted);
+  });
+}
+
 // ---- The tests
 
 async function runTests() {
@@ -93,7 +117,7 @@ async function runTests() {
   // a person at a terminal sees each file; a log has only the failures
   const told = process.stdout.isTTY ? "default" : "minimal";
   const reporters = [`--reporter=${told}`, "--reporter=json", `--outputFile.json=${file}`];
-  const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv };
+  const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv, MILLRACE_TEST_CLIENTS: clients };
   const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...files], {
     env,
     stdio: ["ignore", "inherit", "inherit"],

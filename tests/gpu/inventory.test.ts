@@ -110,7 +110,7 @@ describe("the stock Python client", () => {
       manufacturer: "Nvidia",
       memoryInGb: 24,
       maxGpuCount: 2,
-      lowestPrice: null,
+      lowestPrice: { minimumBidPrice: null, uninterruptablePrice: null },
     });
   });
 
