@@ -62,11 +62,11 @@ async function makeJobs(server: TestServer) {
 }
 
 /**
- * A template, an endpoint and a volume that no worker uses; a worker that could not be started, and an earlier version.
+ * A public template, an endpoint and a volume that no worker uses; a worker that could not be started, and an earlier version.
  */
 async function makeResources(server: TestServer) {
   const made = async (path: string, body: unknown) => (await call(server, "POST", `/v1/${path}`, body)).body.id;
-  const template = await made("templates", { name: "t", imageName: "registry.example/image" });
+  const template = await made("templates", { name: "t", imageName: "registry.example/image", isPublic: true });
   const endpoint = await made("endpoints", { name: "e", templateId: template });
   const volume = await made("networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1" });
   await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { env: { A: "1" }, workersMin: 1 });
@@ -118,7 +118,11 @@ it("the queue API conforms to its OpenAPI document", { timeout }, async () => {
 it("the management API of REST v2 conforms to its OpenAPI document", { timeout }, async () => {
   const server = await start({ MILLRACE_LOCAL_PROCESSES: "off", MILLRACE_CONTAINERS: "off" });
   const { known } = await makeResources(server);
-  const catalog = { "path.catalogId": ["NVIDIA L4", "cpu3c", "EU-RO-1"] };
+  const catalog = {
+    "path.gpuTypeId": ["NVIDIA L4"],
+    "path.cpuFlavorId": ["cpu3c"],
+    "path.dataCenterId": ["EU-RO-1"],
+  };
   expectEachToWork(
     await expectClean(server, {
       document: "/v2/openapi.json",

@@ -40,7 +40,9 @@ const unknown: Record<string, string> = {
   keyId: "aaaaaaaaaaaaaa",
   secretId: "aaaaaaaaaaaaaa",
   version: "1",
-  catalogId: "nothing",
+  gpuTypeId: "nothing",
+  cpuFlavorId: "nothing",
+  dataCenterId: "nothing",
   absentId: "nothing",
   "*": "v1/models",
 };

@@ -38,16 +38,22 @@ const placeQuery = Type.Object({
 /** What endpoints may ask for, and how much of it there is. */
 export function catalogRoutes(app: FastifyInstance, parts: Parts): void {
   const tag = "catalog";
-  const one = { tag, names: ["catalogId"] };
   app.get(
     "/catalog/gpus",
     route({ operationId: "listGpuTypes", summary: "List GPU types", tag, querystring: gpuQuery, reply: v2.GpuTypes }),
     async (request) => ({ gpus: gpus(parts, queryOf(request)) }),
   );
   app.get(
-    "/catalog/gpus/:catalogId",
-    route({ ...one, operationId: "getGpuType", summary: "Show a GPU type", querystring: gpuQuery, reply: v2.GpuType }),
-    async (request) => found(gpus(parts, queryOf(request)), request, "GPU type"),
+    "/catalog/gpus/:gpuTypeId",
+    route({
+      tag,
+      names: ["gpuTypeId"],
+      operationId: "getGpuType",
+      summary: "Show a GPU type",
+      querystring: gpuQuery,
+      reply: v2.GpuType,
+    }),
+    async (request) => found(gpus(parts, queryOf(request)), request, "gpuTypeId", "GPU type"),
   );
   app.get(
     "/catalog/cpus",
@@ -61,15 +67,16 @@ export function catalogRoutes(app: FastifyInstance, parts: Parts): void {
     async (request) => ({ cpus: cpus(parts, queryOf(request)) }),
   );
   app.get(
-    "/catalog/cpus/:catalogId",
+    "/catalog/cpus/:cpuFlavorId",
     route({
-      ...one,
+      tag,
+      names: ["cpuFlavorId"],
       operationId: "getCpuType",
       summary: "Show a CPU flavour",
       querystring: cpuQuery,
       reply: v2.CpuType,
     }),
-    async (request) => found(cpus(parts, queryOf(request)), request, "CPU flavour"),
+    async (request) => found(cpus(parts, queryOf(request)), request, "cpuFlavorId", "CPU flavour"),
   );
   app.get(
     "/catalog/datacenters",
@@ -83,22 +90,28 @@ export function catalogRoutes(app: FastifyInstance, parts: Parts): void {
     async (request) => ({ dataCenters: dataCenters(parts, queryOf(request)) }),
   );
   app.get(
-    "/catalog/datacenters/:catalogId",
+    "/catalog/datacenters/:dataCenterId",
     route({
-      ...one,
+      tag,
+      names: ["dataCenterId"],
       operationId: "getDataCenter",
       summary: "Show a data centre",
       querystring: placeQuery,
       reply: v2.DataCenter,
     }),
-    async (request) => found(dataCenters(parts, queryOf(request)), request, "data centre"),
+    async (request) => found(dataCenters(parts, queryOf(request)), request, "dataCenterId", "data centre"),
   );
 }
 
 const queryOf = (request: FastifyRequest) => request.query as Query;
 
-function found<T extends { readonly id: string }>(all: readonly T[], request: FastifyRequest, what: string): T {
-  const id = idOf(request, "catalogId");
+function found<T extends { readonly id: string }>(
+  all: readonly T[],
+  request: FastifyRequest,
+  name: string,
+  what: string,
+): T {
+  const id = idOf(request, name);
   const one = all.find((each) => each.id === id);
   if (!one) throw new Refusal("NOT_FOUND", `There is no ${what} '${id.slice(0, 80)}'.`);
   return one;

@@ -43,6 +43,8 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
       names: ["endpointId", "workerId"],
       querystring: query,
       reply: Type.String({ description: "Events with an id, and data of source, line and ts." }),
+      media: "text/event-stream",
+      errors: [409],
     }),
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));

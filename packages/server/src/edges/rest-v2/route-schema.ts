@@ -13,6 +13,10 @@ interface Route {
   readonly summary: string;
   readonly tag: string;
   readonly reply?: TSchema;
+  /** The reply's media type, if it is not JSON. */
+  readonly media?: string;
+  /** Errors that most routes do not have. */
+  readonly errors?: readonly number[];
   /** 204 if absent. */
   readonly status?: 200 | 201;
   readonly body?: TSchema;
@@ -22,12 +26,24 @@ interface Route {
 }
 
 /** The schema of a route of REST v2. */
-export function route({ operationId, summary, tag, reply, status, body, querystring, names = [] }: Route): {
+export function route({
+  operationId,
+  summary,
+  tag,
+  reply,
+  media,
+  status,
+  body,
+  querystring,
+  errors = [],
+  names = [],
+}: Route): {
   schema: FastifySchema;
 } {
-  const done = reply ? { [status ?? 200]: reply } : { 204: Type.Null({ description: "Done." }) };
+  const shown = media ? { content: { [media]: { schema: reply } } } : reply;
+  const done = reply ? { [status ?? 200]: shown } : { 204: Type.Null({ description: "Done." }) };
   const missed = names.length > 0 ? of(404) : {};
-  const refused = body ? of(400, 413, 422, 507) : of(400);
+  const refused = of(400, ...(body || querystring ? [422] : []), ...(body ? [413, 507] : []), ...errors);
   return {
     schema: {
       operationId,
