@@ -22,6 +22,7 @@ export const needs = {
   ],
   // these are in folders that only root has on the PATH
   nginx: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" }],
+  go: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/local/go/bin go version"], debian: "golang-go" }],
   btrfs: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" }],
   faketime: [{ probe: ["faketime", "--version"], debian: "faketime" }],
   /** Public clients from npm that only tests run; `scripts/test.mjs` installs them. */
@@ -46,6 +47,8 @@ const needOf = {
   "tests/examples/containers.test.ts": "python",
   "tests/compat/python-worker.test.ts": "python",
   "tests/deploy/nginx.ts": "nginx",
+  "tests/docs/receivers.ts": "go",
+  "tests/docs/webhooks.test.ts": "python",
   "packages/server/src/host/quotas/btrfs.test.ts": "btrfs",
   "tests/servers/starting.test.ts": "faketime",
   "tests/faults/machine/wall-clock.ts": "faketime",
