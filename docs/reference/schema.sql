@@ -109,7 +109,7 @@ CREATE INDEX delivery_listed ON delivery (endpoint_no, no);
 CREATE INDEX delivery_ended ON delivery (ended_at) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE attempt (
-  delivery_no INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, status INTEGER, error TEXT, duration_ms INTEGER NOT NULL,
+  delivery_no INTEGER NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, status INTEGER, error TEXT, duration_ms INTEGER NOT NULL, reply TEXT,
   PRIMARY KEY (delivery_no, n)
 ) STRICT, WITHOUT ROWID;
 
@@ -201,3 +201,7 @@ CREATE INDEX audit_user ON audit (user_no, no);
 CREATE INDEX audit_resource ON audit (resource, no);
 
 CREATE INDEX delivery_of ON delivery (endpoint_no, next_at, no) WHERE state = 'pending' AND next_at IS NOT NULL;
+
+CREATE INDEX delivery_id ON delivery (webhook_id);
+
+CREATE INDEX delivery_state ON delivery (endpoint_no, state, no);

@@ -2,6 +2,8 @@
 export interface SendOutcome {
   readonly status: number | undefined;
   readonly error: string | undefined;
+  /** The beginning of the reply's body, as plain text. */
+  readonly reply?: string | undefined;
 }
 
 /** Outgoing HTTP. Targets are checked at the address actually dialled; redirects are not followed. */

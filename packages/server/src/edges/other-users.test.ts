@@ -40,6 +40,7 @@ const unknown: Record<string, string> = {
   keyId: "aaaaaaaaaaaaaa",
   secretId: "aaaaaaaaaaaaaa",
   version: "1",
+  deliveryId: "msg_nothing",
   gpuTypeId: "nothing",
   cpuFlavorId: "nothing",
   dataCenterId: "nothing",
@@ -77,6 +78,7 @@ beforeAll(async () => {
   worker = await scene.worker(endpoint);
   const webhook = `https://example.com/${mark}`;
   await scene.done(worker, await scene.running(endpoint, worker, { input: { mark }, webhook }), { output: mark });
+  const [delivery] = await scene.parts.deliveries.list({ endpointNos: [endpoint.no], limit: 1 });
   const jobId = await scene.submit(endpoint, { input: { mark } });
   ids = {
     ...unknown,
@@ -89,6 +91,7 @@ beforeAll(async () => {
     userId: scene.parts.registry.user(scene.admin.ownerNo)?.id as string,
     keyId: scene.admin.id,
     secretId: secret.id,
+    deliveryId: delivery!.webhookId,
   };
   const stranger = await scene.user({ isAdmin: false });
   const theirs = await scene.addKey("mr_theirs", stranger);

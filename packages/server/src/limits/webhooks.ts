@@ -4,6 +4,8 @@ import { kib, mib, minute, second } from "./units.js";
 export const webhooks = {
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
+  deliveriesShown: 100, // a page of the list
+  webhookReplyKept: kib, // of a reply, shown with its attempt
   webhookIdleMs: second, // a connection stays open for the next delivery, whatever its receiver offers
   webhookHintsMax: 16, // informational replies (100, 103) before the reply itself
   webhookBytesMax: 64 * mib, // of all large bodies being delivered; a larger one is delivered alone

@@ -1,4 +1,3 @@
-import { type ApiKey, maySee } from "../domain/access/key.js";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../domain/endpoints/registry-auth.js";
 import type { Template } from "../domain/endpoints/template.js";
@@ -63,30 +62,5 @@ export async function showDecisions({ decisions, clock }: Needs<"decisions" | "c
     inputs: JSON.parse(row.inputs) as Record<string, unknown>,
     outcome: row.outcome,
     reason: row.reason,
-  }));
-}
-
-/** Webhook deliveries of a caller's jobs with their attempts, newest first. */
-export async function showDeliveries(
-  { registry, deliveries }: Needs<"registry" | "deliveries">,
-  caller: ApiKey,
-  jobId: string | undefined,
-) {
-  const own = registry
-    .endpoints()
-    .filter((endpoint) => endpoint.ownerNo === caller.ownerNo && maySee(caller.scope, endpoint.id));
-  const rows = await deliveries.list({ endpointNos: own.map((endpoint) => endpoint.no), jobId, limit: 100 });
-  return rows.map((row) => ({
-    id: row.webhookId,
-    jobId: row.jobId,
-    url: row.url,
-    state: row.state,
-    ...(row.nextAt === undefined || row.state !== "pending" ? {} : { nextAttemptAt: iso(row.nextAt) }),
-    attempts: row.attempts.map(({ at, status, error, durationMs }) => ({
-      at: iso(at),
-      ...(status === undefined ? {} : { status }),
-      ...(error === undefined ? {} : { error }),
-      durationMs,
-    })),
   }));
 }

@@ -136,7 +136,7 @@ describe("A guarded sender", () => {
     await reopen((_, response) => response.end("ok"));
     const pieces = ["a", "é", "漢"].map((text) => Buffer.from(text.repeat(500_000)));
     const sent = await sender.post(`http://127.0.0.1:${port}/`, pieces, headers, never);
-    expect(sent).toEqual({ status: 200, error: undefined });
+    expect(sent).toEqual({ status: 200, error: undefined, reply: "ok" });
     const [{ request, body }] = receiver.requests as [{ request: IncomingMessage; body: string }];
     expect(request.headers["content-length"]).toBe(String(3_000_000));
     expect(request.headers).not.toHaveProperty("transfer-encoding");
@@ -179,6 +179,16 @@ describe("A guarded sender", () => {
     );
     expect(await post()).toEqual({ status, error: undefined });
     expect(receiver.requests.map(({ request }) => request.url)).toEqual(["/"]);
+  });
+
+  it.each([
+    ["text, without control characters", "no\u0000 room\n", {}, "no\\x00 room\n"],
+    ["text, not cut within a character", `${"a".repeat(1_023)}é`, {}, "a".repeat(1_023)],
+    ["compressed bytes", "\u001f\u008b", { "content-encoding": "gzip" }, undefined],
+    ["nothing", "", {}, undefined],
+  ])("keeps the beginning of a reply: %s", async (_, body, headers, kept) => {
+    await reopen((_, response) => response.writeHead(500, headers).end(body));
+    expect(await post()).toEqual({ status: 500, error: undefined, reply: kept });
   });
 
   it("reads a bounded part of an endless reply, and disconnects", async () => {

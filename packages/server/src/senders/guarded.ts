@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import ipaddr from "ipaddr.js";
 import { Agent, buildConnector, request } from "undici";
 import { realTime } from "../clock.js";
+import { harmless } from "../domain/plain-text.js";
 import { limits } from "../limits/index.js";
 import type { Sender } from "../sender.js";
 import { readInTurns } from "../turns.js";
@@ -93,8 +94,9 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
           dispatcher: agent,
           signal: over.signal,
         });
-        await drop(reply.body);
-        return { status: reply.statusCode, error: undefined };
+        const text = await beginningOf(reply.body);
+        const isPlain = reply.headers["content-encoding"] === undefined;
+        return { status: reply.statusCode, error: undefined, reply: isPlain && text !== "" ? text : undefined };
       } catch (error) {
         return { status: undefined, error: over.signal.aborted ? why : reason(error) };
       } finally {
@@ -106,14 +108,18 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
   };
 }
 
-/** Reads a bounded part of a reply whose body is not needed, so that the connection can be reused. */
-async function drop(body: AsyncIterable<Uint8Array> & { destroy(): unknown }): Promise<void> {
+/** Reads a bounded part of a reply, so that the connection can be reused. Keeps the beginning, as plain text. */
+async function beginningOf(body: AsyncIterable<Uint8Array> & { destroy(): unknown }): Promise<string> {
+  const kept: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
+    // a copy: a slice would keep all of its chunk in memory
+    if (bytes < limits.webhookReplyKept) kept.push(Uint8Array.from(chunk.subarray(0, limits.webhookReplyKept - bytes)));
     bytes += chunk.length;
     if (bytes > limits.webhookReplyBytesMax) break;
   }
   body.destroy();
+  return harmless(new TextDecoder().decode(Buffer.concat(kept), { stream: true }));
 }
 
 function reason(error: unknown): string {

@@ -15,6 +15,12 @@ export interface Attempt {
   readonly status: number | undefined;
   readonly error: string | undefined;
   readonly durationMs: number;
+  /** The beginning of what the receiver answered, as plain text. */
+  readonly reply?: string | undefined;
+}
+
+export interface DeliveryWithAttempts extends Delivery {
+  readonly attempts: readonly Attempt[];
 }
 
 /** A delivery that is due, with the approximate size of its body in bytes. */
@@ -35,10 +41,12 @@ export interface AttemptMade {
   readonly outcome: { readonly state: Delivery["state"]; readonly nextAt?: number };
 }
 
-/** The newest deliveries of some endpoints, or of one job of theirs. */
+/** The newest deliveries of some endpoints: of one job of theirs, in one state, made before another one. */
 export interface DeliveryQuery {
   readonly endpointNos: readonly number[];
   readonly jobId?: string | undefined;
+  readonly state?: Delivery["state"] | undefined;
+  readonly beforeNo?: number | undefined;
   readonly limit: number;
 }
 
@@ -57,7 +65,13 @@ export interface DeliveryStore {
   nextDue(): Promise<number | undefined>;
   /** Recording the same attempt twice counts once. */
   record(made: AttemptMade): Promise<void>;
-  list(query: DeliveryQuery): Promise<(Delivery & { attempts: Attempt[] })[]>;
+  list(query: DeliveryQuery): Promise<DeliveryWithAttempts[]>;
+  find(webhookId: string): Promise<DeliveryWithAttempts | undefined>;
+  /**
+   * Makes a delivery that has ended due again. False if it has not ended, if its job is gone or not over, or if the job
+   * has a newer delivery.
+   */
+  redeliver(again: { deliveryNo: number; now: number }): Promise<boolean>;
   /** Deletes deliveries that ended before `before`, with their attempts. */
   forget(before: number, most: number): Promise<number>;
 }

@@ -269,19 +269,3 @@ describe("Container registry auths over REST", () => {
     },
   );
 });
-
-describe("Webhooks over REST", () => {
-  it("are listed with each attempt's outcome", async () => {
-    const endpoint = await scene.endpoint();
-    const worker = await scene.worker(endpoint);
-    const id = await scene.running(endpoint, worker, { input: {}, webhook: "https://example.com/" });
-    await scene.done(worker, id);
-    scene.sender.status = 500;
-    scene.run(scene.loops.deliver());
-    await scene.advance(11_000);
-    const answer = await http.get(`/v1/webhooks/deliveries?jobId=${id}`);
-    expectShape(answer, Type.Array(api.WebhookDelivery));
-    expect(answer.json).toMatchObject([{ jobId: id, state: "pending", attempts: [{ status: 500 }, { status: 500 }] }]);
-    expect((await http.get("/v1/webhooks/deliveries?jobId=nothing")).json).toEqual([]);
-  });
-});

@@ -1,8 +1,8 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
-import { Refusal, routeNotFound } from "../../errors.js";
-import { forCaller, seesMore, visibleEndpoints, visibleTemplates } from "../../operations/access/visible.js";
+import { routeNotFound } from "../../errors.js";
+import { forCaller, visibleEndpoints, visibleTemplates } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
   createEndpoint,
@@ -11,7 +11,7 @@ import {
   updateEndpoint,
 } from "../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../operations/needs.js";
-import { showDecisions, showDeliveries, showEndpoint, showTemplate } from "../../operations/show-resources.js";
+import { showDecisions, showEndpoint, showTemplate } from "../../operations/show-resources.js";
 import {
   createTemplate,
   deleteTemplate,
@@ -36,6 +36,7 @@ import { releaseRoutes } from "./releases.js";
 import { deletion, doc, patches, writeErrors } from "./route-schema.js";
 import { secretReads, secretWrites } from "./secrets.js";
 import { volumeReads, volumeWrites } from "./volumes.js";
+import { webhookRoutes } from "./webhooks.js";
 import { workerRoutes } from "./workers.js";
 
 type Query = Record<string, string | undefined>;
@@ -80,6 +81,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     accessReads(scope, parts);
     secretReads(scope, parts);
     auditRoutes(scope, parts);
+    webhookRoutes(scope, parts);
   });
   await app.register(async (scope) => {
     ignoreBodies(scope);
@@ -145,7 +147,6 @@ function templateWrites(app: FastifyInstance, parts: RestParts): void {
 }
 
 function reads(app: FastifyInstance, parts: RestParts): void {
-  const { registry } = parts;
   app.get(
     "/endpoints",
     doc("List endpoints", "endpoints", Type.Array(api.Endpoint), { querystring: include }),
@@ -183,25 +184,6 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     async (request) => {
       const template = ownTemplate(parts, request.caller, idOf(request, "templateId"));
       return forCaller(request.caller, template, showTemplate(template));
-    },
-  );
-  app.get(
-    "/webhooks/deliveries",
-    doc("Webhook deliveries with their attempts, newest first", "webhooks", Type.Array(api.WebhookDelivery), {
-      querystring: Type.Object({ jobId: Type.Optional(Type.String()) }),
-    }),
-    async (request) => {
-      seesMore(request.caller, "webhook deliveries");
-      return showDeliveries(parts, request.caller, (request.query as Query).jobId);
-    },
-  );
-  app.get(
-    "/webhooks/secret",
-    doc("The secret that signs your webhooks", "webhooks", Type.Object({ secret: Type.String() })),
-    async (request) => {
-      if (request.caller.scope.kind !== "everything")
-        throw new Refusal("UNAUTHORIZED", "This key may not read the secret.");
-      return { secret: parts.vault.open(registry.user(request.caller.ownerNo)?.webhookSecret ?? "") };
     },
   );
 }

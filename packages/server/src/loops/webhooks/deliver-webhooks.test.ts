@@ -7,7 +7,7 @@ import { WebhookBytes } from "../../lines/webhook-bytes.js";
 import { WebhookCalls } from "../../lines/webhook-calls.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { cancelJob } from "../../operations/jobs/change-job.js";
-import { showDeliveries } from "../../operations/show-resources.js";
+import { deliveriesOf, showDelivery } from "../../operations/webhooks/deliveries.js";
 import { Scene } from "../../testing/scene-fixture.js";
 import { deliverWebhooksLoop } from "./deliver-webhooks.js";
 import { WebhookMemory } from "./webhook-memory.js";
@@ -24,7 +24,7 @@ afterEach(() => scene.close());
 
 const hook = "https://hooks.example.com/done?x=1";
 const posts = () => scene.sender.posts;
-const shown = (jobId?: string) => showDeliveries(scene.parts, scene.admin, jobId);
+const shown = async (jobId?: string) => (await deliveriesOf(scene.parts, scene.admin, { jobId })).map(showDelivery);
 
 async function completed(webhook = hook, output = '{"b":2}'): Promise<string> {
   const id = await scene.running(endpoint, worker, {

@@ -5,7 +5,7 @@ import type { Body } from "../../lines/webhook-bytes.js";
 import type { Call } from "../../lines/webhook-calls.js";
 import { webhookBody } from "../../operations/jobs/webhook-body.js";
 import type { Needs } from "../../operations/needs.js";
-import type { Sender } from "../../sender.js";
+import type { Sender, SendOutcome } from "../../sender.js";
 import type { Attempt, Delivery, DueDelivery } from "../../store/index.js";
 import type { Loop } from "../loop.js";
 import { type Made, WebhookMemory } from "./webhook-memory.js";
@@ -50,7 +50,8 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     const made = judge(delivery, { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt });
     memory.note(made);
     const final = made.outcome.state !== "pending";
-    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, ...sent, final });
+    const { status, error } = sent; // the reply may say anything: it is not for the log
+    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, status, error, final });
     return made;
   }
 
@@ -135,7 +136,7 @@ function judge(delivery: Delivery, attempt: Attempt): Made {
   return { delivery, attempt, outcome: { state: "pending", nextAt } };
 }
 
-async function send(needs: Delivering, sender: Sender, delivery: Delivery, signal: AbortSignal) {
+async function send(needs: Delivering, sender: Sender, delivery: Delivery, signal: AbortSignal): Promise<SendOutcome> {
   const endpoint = needs.registry.endpointByNo(delivery.endpointNo);
   const owner = endpoint && needs.registry.user(endpoint.ownerNo);
   const body = owner && (await webhookBody(needs, delivery));

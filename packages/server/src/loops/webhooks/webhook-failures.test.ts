@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
-import { showDeliveries } from "../../operations/show-resources.js";
+import { deliveriesOf, showDelivery } from "../../operations/webhooks/deliveries.js";
 import { Scene } from "../../testing/scene-fixture.js";
 import { runLoop } from "../loop.js";
 import { deliverWebhooksLoop } from "./deliver-webhooks.js";
@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 const posts = () => scene.sender.posts;
-const shown = () => showDeliveries(scene.parts, scene.admin, undefined);
+const shown = async () => (await deliveriesOf(scene.parts, scene.admin, {})).map(showDelivery);
 
 async function completed(webhook = "https://hooks.example.com/"): Promise<void> {
   await scene.done(worker, await scene.running(endpoint, worker, { input: {}, webhook }));

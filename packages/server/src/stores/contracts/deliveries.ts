@@ -140,6 +140,82 @@ export function deliveries(setting: () => Setting): void {
       ]);
     });
 
+    it("are found by their id, and listed by state, a page at a time", async () => {
+      for (let n = 0; n < 5; n++) await scene.jobIn("COMPLETED", first, { webhook });
+      const all = await scene.deliveries();
+      for (const { no } of all.slice(1, 3))
+        await scene.stores.deliveries.record({
+          deliveryNo: no,
+          attempt: { ...attempt(scene.now), reply: "é\n" },
+          outcome: { state: "failed" },
+        });
+      const list = async (query: object) => {
+        const found = await scene.stores.deliveries.list({ endpointNos: [scene.endpointNo], limit: 10, ...query });
+        return found.map(({ no }) => all.findIndex((each) => each.no === no));
+      };
+      expect(await list({ state: "pending" })).toEqual([0, 3, 4]);
+      expect(await list({ state: "pending", beforeNo: all[0]!.no, limit: 1 })).toEqual([3]);
+      expect(await list({ beforeNo: all[2]!.no })).toEqual([3, 4]);
+      expect(await list({ state: "failed", beforeNo: all[2]!.no })).toEqual([]);
+      expect(await scene.stores.deliveries.find(all[1]!.webhookId)).toMatchObject({
+        no: all[1]!.no,
+        attempts: [{ status: 500, reply: "é\n" }],
+      });
+      expect(await scene.stores.deliveries.find("msg_nothing")).toBeUndefined();
+    });
+
+    it.each(["delivered", "failed"] as const)("that are %s are due again when asked for", async (state) => {
+      const id = await scene.jobIn("COMPLETED", first, { webhook });
+      const { no, webhookId } = (await scene.deliveries())[0]!;
+      const again = (now: number) => scene.stores.deliveries.redeliver({ deliveryNo: no, now });
+      expect(await again(scene.now)).toBe(false); // it has not ended
+      const record = (at: number) =>
+        scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(at), outcome: { state } });
+      await record(scene.now);
+      expect(await again(scene.now + 1_000)).toBe(true);
+      expect(await again(scene.now + 1_000)).toBe(false);
+      expect(await scene.stores.deliveries.nextDue()).toBe(scene.now + 1_000);
+      expect(await scene.stores.deliveries.forget(scene.now + day, 10)).toBe(0);
+      await record(scene.now + 1_000);
+      expect(await scene.deliveries()).toMatchObject([{ jobId: id, webhookId, state, tries: 2 }]);
+    });
+
+    it("are not due again once their job was retried, deleted, or ended anew", async () => {
+      const id = await scene.jobIn("FAILED", first, { webhook });
+      const { no } = (await scene.deliveries())[0]!;
+      await scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(1), outcome: { state: "delivered" } });
+      const again = () => scene.stores.deliveries.redeliver({ deliveryNo: no, now: scene.now });
+      await scene.change(id, { by: "retry" });
+      expect(await again()).toBe(false);
+      await scene.takeOne(first);
+      await scene.settle(id, first);
+      expect(await again()).toBe(false);
+      const [newest] = await scene.deliveries();
+      await scene.stores.deliveries.record({
+        deliveryNo: newest!.no,
+        attempt: attempt(2),
+        outcome: { state: "delivered" },
+      });
+      await scene.stores.jobs.sweep({ now: scene.now + 2 * day, limit: 10 });
+      expect(await scene.stores.deliveries.redeliver({ deliveryNo: newest!.no, now: scene.now })).toBe(false);
+    });
+
+    it("that are due again keep their job until they have ended", async () => {
+      await scene.jobIn("COMPLETED", first, { webhook });
+      const { no } = (await scene.deliveries())[0]!;
+      const record = (at: number) =>
+        scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(at), outcome: { state: "delivered" } });
+      await record(scene.now);
+      expect(await scene.stores.deliveries.redeliver({ deliveryNo: no, now: scene.now })).toBe(true);
+      const later = scene.now + 2 * day;
+      await scene.stores.jobs.sweep({ now: later, limit: 10 });
+      const due = await scene.stores.deliveries.due({ now: later, limit: 10 });
+      expect(due.map(({ bytes }) => bytes > 0)).toEqual([true]);
+      await record(later);
+      await scene.stores.jobs.sweep({ now: later, limit: 10 });
+      expect(await scene.stores.deliveries.redeliver({ deliveryNo: no, now: later })).toBe(false);
+    });
+
     it("are forgotten some time after their end, never before it", async () => {
       await scene.jobIn("COMPLETED", first, { webhook });
       await scene.jobIn("COMPLETED", first, { webhook });

@@ -177,13 +177,12 @@ async function cool(): Promise<Record<string, string>> {
   await deliveries.due({ now: 1, limit: 10, after: { no: 1, nextAt: 1 } });
   await deliveries.heads({ now: 1, afterEndpointNo: 0, endpoints: 10 });
   await deliveries.nextDue();
-  await deliveries.record({
-    deliveryNo: 1,
-    attempt: { at: 1, status: 200, error: undefined, durationMs: 1 },
-    outcome: { state: "delivered" },
-  });
+  const attempt = { at: 1, status: 200, error: undefined, durationMs: 1 };
+  await deliveries.record({ deliveryNo: 1, attempt, outcome: { state: "delivered" } });
   await deliveries.list({ endpointNos: [1, 2], limit: 10 });
   await deliveries.list({ endpointNos: [1, 2], jobId: "job", limit: 10 });
+  await deliveries.find("msg");
+  await deliveries.redeliver({ deliveryNo: 1, now: 1 });
   await deliveries.forget(1, 1);
   await decisions.record({
     endpointNo: 1,

@@ -234,6 +234,12 @@ CREATE INDEX audit_resource ON audit (resource, no);
   "CREATE INDEX delivery_of ON delivery (endpoint_no, next_at, no) WHERE state = 'pending' AND next_at IS NOT NULL;",
   // users' SSH keys
   `ALTER TABLE "user" ADD COLUMN pub_key TEXT NOT NULL DEFAULT '';`,
+  // deliveries by their id and by their state; what receivers answered
+  `
+CREATE INDEX delivery_id ON delivery (webhook_id);
+CREATE INDEX delivery_state ON delivery (endpoint_no, state, no);
+ALTER TABLE attempt ADD COLUMN reply TEXT;
+`,
 ];
 
 /** The schema version that this code writes. */

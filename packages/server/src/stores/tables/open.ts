@@ -1,8 +1,9 @@
 import type { Stores } from "../../store/index.js";
 import { accessStore } from "./access.js";
 import { audited, auditStore } from "./audit.js";
+import { decisionStore } from "./decisions.js";
+import { deliveryStore } from "./deliveries.js";
 import { endpointStore } from "./endpoints.js";
-import { decisionStore, deliveryStore } from "./records.js";
 import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
 import type { Runner } from "./runner.js";
 import { secretStore } from "./secrets.js";

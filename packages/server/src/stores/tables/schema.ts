@@ -120,7 +120,7 @@ export interface Tables {
     polled_at: Generated<number>;
     slots: Generated<number>;
   };
-  job: { no: number; endpoint_no: number; awaits_delivery: number };
+  job: { no: number; endpoint_no: number; status: number; awaits_delivery: number };
   audit: {
     no: Generated<number>;
     at: number;
@@ -154,6 +154,7 @@ export interface Tables {
     status: number | null;
     error: string | null;
     duration_ms: number;
+    reply: string | null;
   };
   tally: { endpoint_no: number; waiting: number; running: number };
   decision: {

@@ -1,6 +1,7 @@
 import { sql as raw, type Selectable } from "kysely";
-import type { Attempt, Decision, DecisionStore, Delivery, DeliveryStore } from "../../store/index.js";
+import type { Attempt, Delivery, DeliveryStore, DeliveryWithAttempts } from "../../store/index.js";
 import type { TextColumns } from "./job-row.js";
+import { code } from "./job-state.js";
 import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -21,6 +22,7 @@ const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
   status: maybe(row.status),
   error: maybe(row.error),
   durationMs: row.duration_ms,
+  reply: maybe(row.reply),
 });
 
 /** The size of a delivery's body without its members' names, computed without reading the texts. */
@@ -76,6 +78,17 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       )
       .where("awaits_delivery", "=", 1)
       .compile();
+  const withAttempts = async (rows: readonly Selectable<Tables["delivery"]>[]): Promise<DeliveryWithAttempts[]> => {
+    if (rows.length === 0) return [];
+    const nos = rows.map(({ no }) => no);
+    const attempts = await runner.read(
+      sql.selectFrom("attempt").selectAll().where("delivery_no", "in", nos).orderBy("n").compile(),
+    );
+    return rows.map((row) => ({
+      ...toDelivery(row),
+      attempts: attempts.filter((attempt) => attempt.delivery_no === row.no).map(toAttempt),
+    }));
+  };
   return {
     due: async ({ now, limit, after }) => {
       let query = pending.selectAll().select(bytes).where("next_at", "<=", now);
@@ -104,7 +117,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       await runner.write([
         sql
           .insertInto("attempt")
-          .columns(["delivery_no", "n", "at", "status", "error", "duration_ms"])
+          .columns(["delivery_no", "n", "at", "status", "error", "duration_ms", "reply"])
           .expression((eb) =>
             eb
               .selectFrom("delivery")
@@ -115,6 +128,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
                 s.val(attempt.status ?? null).as("status"),
                 s.val(attempt.error ?? null).as("error"),
                 s.val(attempt.durationMs).as("duration_ms"),
+                s.val(attempt.reply ?? null).as("reply"),
               ])
               .where("no", "=", deliveryNo)
               // a write whose answer was lost is sent again
@@ -136,20 +150,47 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         ...(ended === null ? [] : [endWait(deliveryNo)]),
       ]);
     },
-    list: async ({ endpointNos, jobId, limit }) => {
+    list: async ({ endpointNos, jobId, state, beforeNo, limit }) => {
       if (endpointNos.length === 0) return [];
       let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", endpointNos);
       if (jobId !== undefined) query = query.where("job_id", "=", jobId);
-      const deliveries = await runner.read(query.orderBy("no", "desc").limit(limit).compile());
-      if (deliveries.length === 0) return [];
-      const nos = deliveries.map((row) => row.no);
-      const attempts = await runner.read(
-        sql.selectFrom("attempt").selectAll().where("delivery_no", "in", nos).orderBy("n").compile(),
-      );
-      return deliveries.map((row) => ({
-        ...toDelivery(row),
-        attempts: attempts.filter((attempt) => attempt.delivery_no === row.no).map(toAttempt),
-      }));
+      if (state !== undefined) query = query.where("state", "=", state);
+      if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
+      return withAttempts(await runner.read(query.orderBy("no", "desc").limit(limit).compile()));
+    },
+    find: async (webhookId) => {
+      const query = sql.selectFrom("delivery").selectAll().where("webhook_id", "=", webhookId);
+      const [found] = await withAttempts(await runner.read(query.limit(1).compile()));
+      return found;
+    },
+    redeliver: async ({ deliveryNo, now }) => {
+      const again = sql
+        .updateTable("delivery")
+        .set({ state: "pending", next_at: now, ended_at: null })
+        .where("no", "=", deliveryNo)
+        .where("state", "!=", "pending")
+        .where(({ exists, selectFrom }) =>
+          exists(
+            selectFrom("job")
+              .select("job.no")
+              .whereRef("job.no", "=", "delivery.job_no")
+              .whereRef("job.endpoint_no", "=", "delivery.endpoint_no")
+              .where("job.status", ">=", code.COMPLETED),
+          ),
+        )
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom("delivery as newer")
+                .select("newer.no")
+                .whereRef("newer.job_no", "=", "delivery.job_no")
+                .whereRef("newer.no", ">", "delivery.no"),
+            ),
+          ),
+        )
+        .returning("no");
+      const [rows] = await runner.write([again.compile()]);
+      return rows?.length === 1;
     },
     forget: async (before, most) => {
       const ended = sql.selectFrom("delivery").select("no").where("ended_at", "<=", before);
@@ -159,49 +200,6 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         sql.deleteFrom("delivery").where("no", "in", old).returning("no").compile(),
       ]);
       return deleted?.length ?? 0;
-    },
-  };
-}
-
-const toDecision = (row: Selectable<Tables["decision"]>): Decision => ({
-  fromAt: row.from_at,
-  untilAt: row.until_at,
-  times: row.times,
-  inputs: row.inputs,
-  outcome: row.outcome,
-  reason: row.reason,
-});
-
-export function decisionStore(runner: Runner): DecisionStore {
-  const { sql } = runner;
-  return {
-    record: async ({ endpointNo, decision: { at, inputs, outcome, reason }, ended }) => {
-      const values = { endpoint_no: endpointNo, from_at: at, until_at: at, times: 1, inputs, outcome, reason };
-      const close = sql
-        .updateTable("decision")
-        .set({ until_at: ended?.untilAt ?? at, times: ended?.times ?? 1 })
-        .where("no", "=", (eb) =>
-          eb
-            .selectFrom("decision")
-            .select((s) => s.fn.max("no").as("no"))
-            .where("endpoint_no", "=", endpointNo),
-        );
-      const append = sql.insertInto("decision").values(values);
-      await runner.write([...(ended ? [close.compile()] : []), append.compile()]);
-    },
-    list: async (endpointNo, limit) => {
-      const query = sql.selectFrom("decision").selectAll().where("endpoint_no", "=", endpointNo);
-      return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toDecision);
-    },
-    forget: async (before, most) => {
-      const old = sql
-        .selectFrom("decision")
-        .select("no")
-        .where("until_at", "<=", before)
-        .orderBy("until_at")
-        .limit(most);
-      const [rows] = await runner.write([sql.deleteFrom("decision").where("no", "in", old).returning("no").compile()]);
-      return rows?.length ?? 0;
     },
   };
 }

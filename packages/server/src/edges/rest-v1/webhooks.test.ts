@@ -1,0 +1,137 @@
+import * as api from "@millrace/api";
+import Type, { type TSchema } from "typebox";
+import { Errors } from "typebox/value";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import { type Answer, type Http, openHttp } from "../../testing/http-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
+
+const list = "/v1/webhooks/deliveries";
+let scene: Scene;
+let http: Http;
+let endpoint: Endpoint;
+let worker: LiveWorker;
+beforeEach(async () => {
+  scene = await Scene.open();
+  http = await openHttp(scene);
+  endpoint = await scene.endpoint();
+  worker = await scene.worker(endpoint);
+  scene.run(scene.loops.deliver(), scene.loops.expire());
+});
+afterEach(async () => {
+  await http.close();
+  await scene.close();
+});
+
+function expectShape(answer: Answer, schema: TSchema): void {
+  expect([answer.status, answer.text]).toEqual([200, answer.text]);
+  expect([...Errors(schema, answer.json)]).toEqual([]);
+}
+
+interface Shown {
+  readonly id: string;
+  readonly jobId: string;
+  readonly state: string;
+}
+
+/** Ends a job whose receiver answers with this status; resolves with its newest delivery once that has ended. */
+async function ended(status: number, result?: object): Promise<Shown> {
+  scene.sender.status = status;
+  const id = await scene.running(endpoint, worker, { input: {}, webhook: "https://example.com/" });
+  await scene.done(worker, id, result);
+  await scene.advance(3 * limits.webhookRetryMs);
+  return (await http.get(`${list}?jobId=${id}`)).json[0];
+}
+const redeliver = (id: string) => http.post(`${list}/${id}/redeliver`, {});
+
+describe("Webhook deliveries over REST", () => {
+  it("are listed with each attempt's outcome", async () => {
+    const id = await scene.running(endpoint, worker, { input: {}, webhook: "https://example.com/" });
+    await scene.done(worker, id);
+    await scene.advance(100);
+    scene.sender.posts[0]!.answer({ status: 500, reply: "no room" });
+    await scene.advance(limits.webhookRetryMs + 1_000);
+    scene.sender.posts[1]!.answer({ error: "the call failed" });
+    await scene.advance(100);
+    const answer = await http.get(`${list}?jobId=${id}`);
+    expectShape(answer, Type.Array(api.WebhookDelivery));
+    const attempts = [{ status: 500, reply: "no room" }, { error: "the call failed" }];
+    expect(answer.json).toMatchObject([{ jobId: id, state: "pending", attempts }]);
+    expect((await http.get(`${list}?jobId=nothing`)).json).toEqual([]);
+  });
+
+  it("are listed by endpoint and state, a page at a time, and shown one by one", async () => {
+    const [first, second, third] = [await ended(500), await ended(200), await ended(500)];
+    const ids = async (query: string) => (await http.get(`${list}?${query}`)).json.map(({ id }: Shown) => id);
+    expect(await ids("limit=2")).toEqual([third.id, second.id]);
+    expect(await ids(`limit=2&before=${second.id}`)).toEqual([first.id]);
+    expect(await ids("state=failed")).toEqual([third.id, first.id]);
+    expect(await ids(`state=delivered&endpointId=${endpoint.id}`)).toEqual([second.id]);
+    expect([await ids("state=pending"), await ids("endpointId=nothing")]).toEqual([[], []]);
+    const one = await http.get(`${list}/${second.id}`);
+    expectShape(one, api.WebhookDelivery);
+    expect(one.json).toEqual(second);
+    expect((await http.get(`${list}/msg_nothing`)).json).toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  it.each([
+    ["state=lost", "'state'"],
+    ["limit=0", "'limit'"],
+    ["limit=101", "'limit'"],
+    ["limit=1.5", "'limit'"],
+    ["before=msg_nothing", "'before'"],
+  ])("are not listed with %s", async (query, field) => {
+    const { status, json } = await http.get(`${list}?${query}`);
+    expect([status, json.error]).toEqual([400, expect.stringContaining(field)]);
+  });
+
+  it.each([200, 500])("answered with %i are sent once more when asked, under the same id", async (before) => {
+    const { id, state } = await ended(before);
+    const attempts = before === 200 ? [{ status: 200 }] : [{ status: 500 }, { status: 500 }, { status: 500 }];
+    expect(state).toBe(before === 200 ? "delivered" : "failed");
+    scene.sender.status = undefined;
+    const again = await redeliver(id);
+    expectShape(again, api.WebhookDelivery);
+    expect(again.json).toMatchObject({ id, state: "pending", attempts });
+    expect((await redeliver(id)).json).toMatchObject({
+      code: "INVALID_STATE",
+      error: "The delivery has not ended: it is being sent already.",
+    });
+    await scene.advance(100);
+    scene.sender.posts.at(-1)!.answer({ status: 200 });
+    await scene.advance(100);
+    expect((await http.get(`${list}/${id}`)).json).toMatchObject({
+      state: "delivered",
+      attempts: [...attempts, { status: 200 }],
+    });
+    expect(new Set(scene.sender.posts.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([id]));
+    expect(scene.sender.posts).toHaveLength(attempts.length + 1);
+  });
+
+  it("are not sent again once their job was retried: the newest one is named", async () => {
+    const old = await ended(500, { error: "no" });
+    expect((await http.post(`/v2/${endpoint.id}/retry/${old.jobId}`, {})).status).toBe(200);
+    expect((await redeliver(old.id)).json).toMatchObject({
+      code: "INVALID_STATE",
+      error: "There is nothing to send: the job is no longer kept, or it runs again.",
+    });
+    await scene.take(worker);
+    await scene.done(worker, old.jobId);
+    await scene.advance(100);
+    const [newest] = (await http.get(`${list}?jobId=${old.jobId}`)).json;
+    expect((await redeliver(old.id)).json.error).toContain(newest.id);
+  });
+
+  it("are not sent again once their job is gone", async () => {
+    const { id, jobId } = await ended(200);
+    await http.get(`/v2/${endpoint.id}/status/${jobId}?ttl=10000`);
+    await scene.advance(1_000);
+    expect((await redeliver(id)).json).toMatchObject({
+      code: "INVALID_STATE",
+      error: "There is nothing to send: the job is no longer kept, or it runs again.",
+    });
+    expect(scene.sender.posts).toHaveLength(1);
+  });
+});

@@ -1,0 +1,55 @@
+import * as api from "@millrace/api";
+import type { FastifyInstance } from "fastify";
+import Type from "typebox";
+import { Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import type { Parts } from "../../operations/needs.js";
+import {
+  type DeliveriesAsked,
+  deliveriesOf,
+  ownDelivery,
+  redeliver,
+  showDelivery,
+} from "../../operations/webhooks/deliveries.js";
+import { idOf, params } from "../shared/params.js";
+import { doc } from "./route-schema.js";
+
+const tag = "webhooks";
+const text = (description: string) => Type.Optional(Type.String({ description }));
+const query = Type.Object({
+  jobId: text("Only deliveries of this job."),
+  endpointId: text("Only deliveries of this endpoint's jobs."),
+  state: text("Only deliveries in this state: pending, delivered or failed."),
+  before: text("The id of a delivery, such as the last one of the page before: only older ones."),
+  limit: text(`How many deliveries, 1 to ${limits.deliveriesShown}, which is the default.`),
+});
+const one = "/webhooks/deliveries/:deliveryId";
+const named = { params: params("deliveryId") };
+
+/** Webhook deliveries, and the secret that signs them. */
+export function webhookRoutes(app: FastifyInstance, parts: Parts): void {
+  app.get(
+    "/webhooks/deliveries",
+    doc("Webhook deliveries with their attempts, newest first", tag, Type.Array(api.WebhookDelivery), {
+      querystring: query,
+    }),
+    async (request) => (await deliveriesOf(parts, request.caller, request.query as DeliveriesAsked)).map(showDelivery),
+  );
+  app.get(one, doc("Show a webhook delivery with its attempts", tag, api.WebhookDelivery, named), async (request) =>
+    showDelivery(await ownDelivery(parts, request.caller, idOf(request, "deliveryId"))),
+  );
+  app.post(
+    `${one}/redeliver`,
+    doc("Send a webhook delivery once more, under the same id", tag, api.WebhookDelivery, named),
+    async (request) => showDelivery(await redeliver(parts, request.caller, idOf(request, "deliveryId"))),
+  );
+  app.get(
+    "/webhooks/secret",
+    doc("The secret that signs your webhooks", tag, Type.Object({ secret: Type.String() })),
+    async (request) => {
+      if (request.caller.scope.kind !== "everything")
+        throw new Refusal("UNAUTHORIZED", "This key may not read the secret.");
+      return { secret: parts.vault.open(parts.registry.user(request.caller.ownerNo)?.webhookSecret ?? "") };
+    },
+  );
+}

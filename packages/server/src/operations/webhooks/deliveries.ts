@@ -1,0 +1,104 @@
+import type { ApiKey } from "../../domain/access/key.js";
+import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
+import type { Delivery, DeliveryWithAttempts } from "../../store/index.js";
+import { seesMore, visibleEndpoints } from "../access/visible.js";
+import type { Needs } from "../needs.js";
+import { iso } from "../show-resources.js";
+
+const states = ["pending", "delivered", "failed"] as const satisfies readonly Delivery["state"][];
+
+/** What a caller asks of the list of deliveries, as it came. */
+export interface DeliveriesAsked {
+  readonly jobId?: string | undefined;
+  readonly endpointId?: string | undefined;
+  readonly state?: string | undefined;
+  /** The id of a delivery: only older ones. */
+  readonly before?: string | undefined;
+  readonly limit?: string | undefined;
+}
+
+/** A delivery as callers see it, with its attempts. */
+export const showDelivery = (delivery: DeliveryWithAttempts) => ({
+  id: delivery.webhookId,
+  jobId: delivery.jobId,
+  url: delivery.url,
+  state: delivery.state,
+  ...(delivery.nextAt === undefined || delivery.state !== "pending" ? {} : { nextAttemptAt: iso(delivery.nextAt) }),
+  attempts: delivery.attempts.map(({ at, status, error, durationMs, reply }) => ({
+    at: iso(at),
+    ...(status === undefined ? {} : { status }),
+    ...(error === undefined ? {} : { error }),
+    durationMs,
+    ...(reply === undefined ? {} : { reply }),
+  })),
+});
+
+/** A page of the deliveries of a caller's jobs, newest first. */
+export async function deliveriesOf(
+  { registry, deliveries }: Needs<"registry" | "deliveries">,
+  caller: ApiKey,
+  { jobId, endpointId, state, before, limit }: DeliveriesAsked,
+): Promise<DeliveryWithAttempts[]> {
+  seesMore(caller, "webhook deliveries");
+  if (state !== undefined && !isState(state)) throw invalid(`'state' must be one of ${states.join(", ")}.`);
+  const count = countOf(limit);
+  const own = visibleEndpoints({ registry }, caller);
+  const asked = endpointId === undefined ? own : own.filter(({ id }) => id === endpointId);
+  const beforeNo = before === undefined ? undefined : await noOf(before);
+  return deliveries.list({ endpointNos: asked.map(({ no }) => no), jobId, state, beforeNo, limit: count });
+
+  async function noOf(id: string): Promise<number> {
+    const found = await deliveries.find(id);
+    if (found && own.some(({ no }) => no === found.endpointNo)) return found.no;
+    throw invalid(
+      "'before' must be the id of one of your deliveries. It may have been deleted: begin anew without it.",
+    );
+  }
+}
+
+/** One of a caller's deliveries. */
+export async function ownDelivery(
+  { registry, deliveries }: Needs<"registry" | "deliveries">,
+  caller: ApiKey,
+  id: string,
+): Promise<DeliveryWithAttempts> {
+  seesMore(caller, "webhook deliveries");
+  const found = await deliveries.find(id);
+  if (found && registry.endpointByNo(found.endpointNo)?.ownerNo === caller.ownerNo) return found;
+  throw new Refusal("NOT_FOUND", `There is no delivery '${id.slice(0, 80)}'. Deliveries are kept for a day.`);
+}
+
+/** Sends a delivery that has ended once more, under the same id. */
+export async function redeliver(
+  needs: Needs<"registry" | "deliveries" | "clock" | "bell">,
+  caller: ApiKey,
+  id: string,
+): Promise<DeliveryWithAttempts> {
+  const { deliveries, clock, bell } = needs;
+  const delivery = await ownDelivery(needs, caller, id);
+  if (!(await deliveries.redeliver({ deliveryNo: delivery.no, now: clock.now() }))) {
+    throw new Refusal("INVALID_STATE", await whyNot(needs, delivery));
+  }
+  bell.ring("deliveries");
+  return (await deliveries.find(id)) ?? delivery;
+}
+
+async function whyNot(
+  { deliveries }: Needs<"deliveries">,
+  { no, webhookId, endpointNo, jobId }: Delivery,
+): Promise<string> {
+  const [newest] = await deliveries.list({ endpointNos: [endpointNo], jobId, limit: 1 });
+  if (newest && newest.no !== no) return `The job was retried: send its newest delivery, ${newest.webhookId}.`;
+  const now = await deliveries.find(webhookId);
+  if (now?.state === "pending") return "The delivery has not ended: it is being sent already.";
+  return "There is nothing to send: the job is no longer kept, or it runs again.";
+}
+
+const isState = (text: string): text is Delivery["state"] => (states as readonly string[]).includes(text);
+
+function countOf(given = String(limits.deliveriesShown)): number {
+  const count = Number(given);
+  if (/^\d{1,3}$/.test(given) && count >= 1 && count <= limits.deliveriesShown) return count;
+  throw invalid(`'limit' must be a whole number from 1 to ${limits.deliveriesShown}.`);
+}
