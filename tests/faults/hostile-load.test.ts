@@ -31,6 +31,19 @@ const crowd = (count: number, act: (members: Hostile[]) => Promise<void>) => cro
 const expectMemory = (name: string, mostMib: number, attack: () => Promise<void>) =>
   expectMemoryOf(server, name, mostMib, attack);
 
+/**
+ * Connections with an accepted key. Of others only a few hundred are kept, so no more are opened at a time: however busy
+ * the machine is, the server knows them before the next ones come.
+ */
+async function knownCrowd(count: number, act: (members: Hostile[]) => Promise<void>, known: Hostile[] = []) {
+  if (known.length >= count) return act(known);
+  return crowd(Math.min(400, count - known.length), async (members) => {
+    for (const member of members) member.head("GET", "/v1/templates/none");
+    await until(() => members.every(({ status }) => status === 404), 60_000);
+    await knownCrowd(count, act, [...known, ...members]);
+  });
+}
+
 /** Writes zeros until the other side closes the connection, or until `bytes` are written. */
 async function pour({ socket }: Hostile, bytes: number, wrap: (part: Buffer) => Buffer = (part) => part) {
   const part = wrap(Buffer.alloc(256 * 1_024, 0x20));
@@ -115,10 +128,7 @@ describe("beside hostile clients others are served as usual, nothing is lost and
     const count = Math.min(5_000, Number(most) - 500);
     const name = `${count} idle connections`;
     await expectMemory(name, 300, () =>
-      crowd(count, async (members) => {
-        // with an accepted key: of others only a few hundred are kept
-        for (const member of members) member.head("GET", "/v1/templates/none");
-        await until(() => members.every(({ status }) => status === 404), 60_000);
+      knownCrowd(count, async (members) => {
         for (const { socket } of members.slice(count / 2)) socket.write("GET /healthz HTTP/1.1\r\n");
         await expectUndisturbed(bystander, name, () => sleep(attackMs));
       }),
