@@ -164,6 +164,35 @@ export function deliveries(setting: () => Setting): void {
       expect(await scene.stores.deliveries.find("msg_nothing")).toBeUndefined();
     });
 
+    it("of several endpoints are listed in one order, a page at a time", async () => {
+      const numbers = [scene.endpointNo];
+      for (let n = 0; n < 5; n++) numbers.push(await scene.endpoint(`pages${n}`));
+      for (let n = 0; n < 23; n++) {
+        const endpointNo = numbers[(n * n) % 5]!; // one has most of them, others few, and one has none
+        await scene.submit({ endpointNo, webhook, id: `page-${n}` });
+        const upToPlace = await scene.stores.reader.lastPlace();
+        await scene.stores.jobs.cancelWaiting({ endpointNo, upToPlace, error: "purged", now: scene.now, limit: 10 });
+      }
+      const list = (query: object) =>
+        scene.stores.deliveries.list({ endpointNos: numbers.slice(1), limit: 100, ...query });
+      const all = await list({});
+      expect(all.map(({ no }) => no)).toEqual([...all.map(({ no }) => no)].sort((a, b) => b - a));
+      expect(new Set(all.map(({ endpointNo }) => endpointNo)).size).toBe(2);
+      for (const [n, { no }] of all.entries())
+        if (n % 3 === 0)
+          await scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(1), outcome: { state: "failed" } });
+      for (const limit of [1, 2, 3, 7])
+        for (const state of [undefined, "failed", "pending"] as const) {
+          const found: number[] = [];
+          for (let page = await list({ state, limit }); page.length > 0; ) {
+            found.push(...page.map(({ no }) => no));
+            page = await list({ state, limit, beforeNo: found.at(-1) });
+          }
+          const wanted = all.filter((_, n) => state === undefined || (n % 3 === 0) === (state === "failed"));
+          expect(found).toEqual(wanted.map(({ no }) => no));
+        }
+    });
+
     it.each(["delivered", "failed"] as const)("that are %s are due again when asked for", async (state) => {
       const id = await scene.jobIn("COMPLETED", first, { webhook });
       const { no, webhookId } = (await scene.deliveries())[0]!;

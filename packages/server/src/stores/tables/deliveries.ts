@@ -1,11 +1,14 @@
 import { sql as raw, type Selectable } from "kysely";
 import type { Attempt, Delivery, DeliveryStore, DeliveryWithAttempts } from "../../store/index.js";
+import { endpointsOfPage, rowsOfPage } from "./delivery-pages.js";
 import type { TextColumns } from "./job-row.js";
 import { code } from "./job-state.js";
 import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
-const toDelivery = (row: Selectable<Tables["delivery"]>): Delivery => ({
+type Row = Selectable<Tables["delivery"]>;
+
+const toDelivery = (row: Row): Delivery => ({
   no: row.no,
   jobNo: row.job_no,
   jobId: row.job_id,
@@ -78,7 +81,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       )
       .where("awaits_delivery", "=", 1)
       .compile();
-  const withAttempts = async (rows: readonly Selectable<Tables["delivery"]>[]): Promise<DeliveryWithAttempts[]> => {
+  const withAttempts = async (rows: readonly Row[]): Promise<DeliveryWithAttempts[]> => {
     if (rows.length === 0) return [];
     const nos = rows.map(({ no }) => no);
     const attempts = await runner.read(
@@ -150,10 +153,16 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         ...(ended === null ? [] : [endWait(deliveryNo)]),
       ]);
     },
-    list: async ({ endpointNos, jobId, state, beforeNo, limit }) => {
+    list: async ({ endpointNos, jobId, ...page }) => {
       if (endpointNos.length === 0) return [];
+      const { state, beforeNo, limit } = page;
+      if (jobId === undefined) {
+        const endpoints = await runner.read(endpointsOfPage(endpointNos, page).compile(sql));
+        if (endpoints.length === 0) return [];
+        return withAttempts(await runner.read(rowsOfPage<Row>(endpoints, page).compile(sql)));
+      }
       let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", endpointNos);
-      if (jobId !== undefined) query = query.where("job_id", "=", jobId);
+      query = query.where("job_id", "=", jobId);
       if (state !== undefined) query = query.where("state", "=", state);
       if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
       return withAttempts(await runner.read(query.orderBy("no", "desc").limit(limit).compile()));
