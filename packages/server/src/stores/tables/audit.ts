@@ -2,6 +2,7 @@ import type { CompiledQuery, Selectable } from "kysely";
 import type { AuditEntry } from "../../domain/access/audit.js";
 import { limits } from "../../limits/index.js";
 import { type AuditStore, auditing, type NewAuditEntry } from "../../store/audit.js";
+import { rangeOf } from "./index-range.js";
 import type { Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -57,7 +58,12 @@ export function auditStore(runner: Runner): AuditStore {
       const [read] = await runner.read(first.compile());
       if (read === undefined || read.no === null) return { entries: [], lookedTo: undefined };
       const { no, count } = read;
-      let query = these.selectAll().where("no", ">=", Number(no));
+      const by = userNo !== undefined ? { user_no: userNo } : resource !== undefined ? { resource } : {};
+      const columns = Object.keys(by) as ("user_no" | "resource")[];
+      const range = rangeOf(columns, Object.values(by), { fromNo: Number(no), beforeNo });
+      let query = sql.selectFrom("audit").selectAll().where(range);
+      for (const column of columns) query = query.orderBy(column, "desc");
+      if (resource !== undefined) query = query.where("resource", "=", resource);
       if (keyId !== undefined) query = query.where("key_id", "=", keyId);
       if (action !== undefined) query = query.where("action", "=", action);
       if (sinceAt !== undefined) query = query.where("at", ">=", sinceAt);

@@ -1,5 +1,6 @@
 import type { Selectable } from "kysely";
 import type { Decision, DecisionStore } from "../../store/index.js";
+import { rangeOf } from "./index-range.js";
 import type { Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -30,8 +31,12 @@ export function decisionStore(runner: Runner): DecisionStore {
       await runner.write([...(ended ? [close.compile()] : []), append.compile()]);
     },
     list: async (endpointNo, limit) => {
-      const query = sql.selectFrom("decision").selectAll().where("endpoint_no", "=", endpointNo);
-      return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toDecision);
+      const query = sql
+        .selectFrom("decision")
+        .selectAll()
+        .where(rangeOf(["endpoint_no"], [endpointNo]));
+      const sorted = query.orderBy("endpoint_no", "desc").orderBy("no", "desc");
+      return (await runner.read(sorted.limit(limit).compile())).map(toDecision);
     },
     forget: async (before, most) => {
       const old = sql

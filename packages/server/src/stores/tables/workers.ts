@@ -2,6 +2,7 @@ import type { Selectable, Updateable } from "kysely";
 import type { Worker } from "../../domain/workers/worker.js";
 import { transitionOf, type WorkerChange, type WorkerFact, wantedBy } from "../../domain/workers/worker-life.js";
 import type { HostStore, WorkerStore } from "../../store/index.js";
+import { rangeOf } from "./index-range.js";
 import { maybe, type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -129,8 +130,12 @@ export function workerStore(runner: Runner): WorkerStore {
       return (await runner.read(query.compile())).map(toWorker);
     },
     ofEndpoint: async (endpointNo, limit) => {
-      const query = sql.selectFrom("worker").selectAll().where("endpoint_no", "=", endpointNo);
-      return (await runner.read(query.orderBy("no", "desc").limit(limit).compile())).map(toWorker);
+      const query = sql
+        .selectFrom("worker")
+        .selectAll()
+        .where(rangeOf(["endpoint_no"], [endpointNo]));
+      const sorted = query.orderBy("endpoint_no", "desc").orderBy("no", "desc");
+      return (await runner.read(sorted.limit(limit).compile())).map(toWorker);
     },
     find: async (id) => {
       const [row] = await runner.read(sql.selectFrom("worker").selectAll().where("id", "=", id).compile());
