@@ -13,7 +13,7 @@ export const WebhookDelivery = Type.Object({
       status: Type.Optional(Type.Integer()),
       error: Type.Optional(Type.String()),
       durationMs: Type.Integer(),
-      reply: Type.Optional(Type.String({ description: "The first KB of what the receiver answered." })),
+      reply: Type.Optional(Type.String({ description: "The first KB of what the receiver answered; not in lists." })),
     }),
   ),
 });

@@ -5,6 +5,7 @@ export const webhooks = {
   webhookTimeoutMs: 10 * second,
   webhookReplyBytesMax: 64 * kib,
   deliveriesShown: 100, // a page of the list
+  webhookTriesMax: 20, // of one delivery, those by hand included: each attempt is kept and listed
   webhookReplyKept: kib, // of a reply, shown with its attempt
   webhookIdleMs: second, // a connection stays open for the next delivery, whatever its receiver offers
   webhookHintsMax: 16, // informational replies (100, 103) before the reply itself

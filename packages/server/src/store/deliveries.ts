@@ -68,10 +68,10 @@ export interface DeliveryStore {
   list(query: DeliveryQuery): Promise<DeliveryWithAttempts[]>;
   find(webhookId: string): Promise<DeliveryWithAttempts | undefined>;
   /**
-   * Makes a delivery that has ended due again. False if it has not ended, if its job is gone or not over, or if the job
-   * has a newer delivery.
+   * Makes a delivery that has ended due again. False if it has not ended or has had `triesMax` attempts, if its job is
+   * gone or not over, or if the job has a newer delivery.
    */
-  redeliver(again: { deliveryNo: number; now: number }): Promise<boolean>;
+  redeliver(again: { deliveryNo: number; triesMax: number; now: number }): Promise<boolean>;
   /** Deletes deliveries that ended before `before`, with their attempts. */
   forget(before: number, most: number): Promise<number>;
 }

@@ -57,8 +57,11 @@ describe("Webhook deliveries over REST", () => {
     await scene.advance(100);
     const answer = await http.get(`${list}?jobId=${id}`);
     expectShape(answer, Type.Array(api.WebhookDelivery));
-    const attempts = [{ status: 500, reply: "no room" }, { error: "the call failed" }];
+    const attempts = [{ status: 500 }, { error: "the call failed" }];
     expect(answer.json).toMatchObject([{ jobId: id, state: "pending", attempts }]);
+    expect(answer.text).not.toContain("no room");
+    const { json } = await http.get(`${list}/${answer.json[0].id}`);
+    expect(json.attempts).toMatchObject([{ status: 500, reply: "no room" }, { error: "the call failed" }]);
     expect((await http.get(`${list}?jobId=nothing`)).json).toEqual([]);
   });
 
@@ -122,6 +125,19 @@ describe("Webhook deliveries over REST", () => {
     await scene.advance(100);
     const [newest] = (await http.get(`${list}?jobId=${old.jobId}`)).json;
     expect((await redeliver(old.id)).json.error).toContain(newest.id);
+  });
+
+  it("are not sent again without end: each attempt is kept", async () => {
+    const { id } = await ended(200);
+    for (let n = 1; n < limits.webhookTriesMax; n++) {
+      expect((await redeliver(id)).status).toBe(200);
+      await scene.advance(100);
+    }
+    expect((await redeliver(id)).json).toMatchObject({
+      code: "INVALID_STATE",
+      error: expect.stringMatching(/^The delivery was sent 20 times/),
+    });
+    expect(scene.sender.posts).toHaveLength(limits.webhookTriesMax);
   });
 
   it("are not sent again once their job is gone", async () => {

@@ -10,8 +10,10 @@ import {
   ownDelivery,
   redeliver,
   showDelivery,
+  showWholeDelivery,
 } from "../../operations/webhooks/deliveries.js";
 import { idOf, params } from "../shared/params.js";
+import { sendList } from "../shared/replies/send-list.js";
 import { doc } from "./route-schema.js";
 
 const tag = "webhooks";
@@ -33,15 +35,16 @@ export function webhookRoutes(app: FastifyInstance, parts: Parts): void {
     doc("Webhook deliveries with their attempts, newest first", tag, Type.Array(api.WebhookDelivery), {
       querystring: query,
     }),
-    async (request) => (await deliveriesOf(parts, request.caller, request.query as DeliveriesAsked)).map(showDelivery),
+    async (request, reply) =>
+      sendList(reply, await deliveriesOf(parts, request.caller, request.query as DeliveriesAsked), showDelivery),
   );
   app.get(one, doc("Show a webhook delivery with its attempts", tag, api.WebhookDelivery, named), async (request) =>
-    showDelivery(await ownDelivery(parts, request.caller, idOf(request, "deliveryId"))),
+    showWholeDelivery(await ownDelivery(parts, request.caller, idOf(request, "deliveryId"))),
   );
   app.post(
     `${one}/redeliver`,
     doc("Send a webhook delivery once more, under the same id", tag, api.WebhookDelivery, named),
-    async (request) => showDelivery(await redeliver(parts, request.caller, idOf(request, "deliveryId"))),
+    async (request) => showWholeDelivery(await redeliver(parts, request.caller, idOf(request, "deliveryId"))),
   );
   app.get(
     "/webhooks/secret",

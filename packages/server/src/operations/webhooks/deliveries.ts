@@ -1,7 +1,7 @@
 import type { ApiKey } from "../../domain/access/key.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import type { Delivery, DeliveryWithAttempts } from "../../store/index.js";
+import type { Attempt, Delivery, DeliveryWithAttempts } from "../../store/index.js";
 import { seesMore, visibleEndpoints } from "../access/visible.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
@@ -18,19 +18,25 @@ export interface DeliveriesAsked {
   readonly limit?: string | undefined;
 }
 
-/** A delivery as callers see it, with its attempts. */
-export const showDelivery = (delivery: DeliveryWithAttempts) => ({
+/** A delivery as callers see it in a list: without what receivers answered. */
+export const showDelivery = (delivery: DeliveryWithAttempts) => shownWith(delivery, () => ({}));
+
+/** A delivery as callers see it alone, with what its receiver answered to each attempt. */
+export const showWholeDelivery = (delivery: DeliveryWithAttempts) =>
+  shownWith(delivery, ({ reply }) => (reply === undefined ? {} : { reply }));
+
+const shownWith = (delivery: DeliveryWithAttempts, more: (attempt: Attempt) => { readonly reply?: string }) => ({
   id: delivery.webhookId,
   jobId: delivery.jobId,
   url: delivery.url,
   state: delivery.state,
   ...(delivery.nextAt === undefined || delivery.state !== "pending" ? {} : { nextAttemptAt: iso(delivery.nextAt) }),
-  attempts: delivery.attempts.map(({ at, status, error, durationMs, reply }) => ({
-    at: iso(at),
-    ...(status === undefined ? {} : { status }),
-    ...(error === undefined ? {} : { error }),
-    durationMs,
-    ...(reply === undefined ? {} : { reply }),
+  attempts: delivery.attempts.map((attempt) => ({
+    at: iso(attempt.at),
+    ...(attempt.status === undefined ? {} : { status: attempt.status }),
+    ...(attempt.error === undefined ? {} : { error: attempt.error }),
+    durationMs: attempt.durationMs,
+    ...more(attempt),
   })),
 });
 
@@ -77,7 +83,7 @@ export async function redeliver(
 ): Promise<DeliveryWithAttempts> {
   const { deliveries, clock, bell } = needs;
   const delivery = await ownDelivery(needs, caller, id);
-  if (!(await deliveries.redeliver({ deliveryNo: delivery.no, now: clock.now() }))) {
+  if (!(await deliveries.redeliver({ deliveryNo: delivery.no, triesMax: limits.webhookTriesMax, now: clock.now() }))) {
     throw new Refusal("INVALID_STATE", await whyNot(needs, delivery));
   }
   bell.ring("deliveries");
@@ -92,6 +98,8 @@ async function whyNot(
   if (newest && newest.no !== no) return `The job was retried: send its newest delivery, ${newest.webhookId}.`;
   const now = await deliveries.find(webhookId);
   if (now?.state === "pending") return "The delivery has not ended: it is being sent already.";
+  if (now && now.tries >= limits.webhookTriesMax)
+    return `The delivery was sent ${now.tries} times, which is the most: read the job's result from /status.`;
   return "There is nothing to send: the job is no longer kept, or it runs again.";
 }
 

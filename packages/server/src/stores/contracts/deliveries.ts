@@ -196,7 +196,7 @@ export function deliveries(setting: () => Setting): void {
     it.each(["delivered", "failed"] as const)("that are %s are due again when asked for", async (state) => {
       const id = await scene.jobIn("COMPLETED", first, { webhook });
       const { no, webhookId } = (await scene.deliveries())[0]!;
-      const again = (now: number) => scene.stores.deliveries.redeliver({ deliveryNo: no, now });
+      const again = (now: number) => scene.stores.deliveries.redeliver({ deliveryNo: no, triesMax: 3, now });
       expect(await again(scene.now)).toBe(false); // it has not ended
       const record = (at: number) =>
         scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(at), outcome: { state } });
@@ -207,13 +207,16 @@ export function deliveries(setting: () => Setting): void {
       expect(await scene.stores.deliveries.forget(scene.now + day, 10)).toBe(0);
       await record(scene.now + 1_000);
       expect(await scene.deliveries()).toMatchObject([{ jobId: id, webhookId, state, tries: 2 }]);
+      expect(await again(scene.now + 2_000)).toBe(true);
+      await record(scene.now + 2_000);
+      expect(await again(scene.now + 3_000)).toBe(false); // it has had three attempts
     });
 
     it("are not due again once their job was retried, deleted, or ended anew", async () => {
       const id = await scene.jobIn("FAILED", first, { webhook });
       const { no } = (await scene.deliveries())[0]!;
       await scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(1), outcome: { state: "delivered" } });
-      const again = () => scene.stores.deliveries.redeliver({ deliveryNo: no, now: scene.now });
+      const again = () => scene.stores.deliveries.redeliver({ deliveryNo: no, triesMax: 3, now: scene.now });
       await scene.change(id, { by: "retry" });
       expect(await again()).toBe(false);
       await scene.takeOne(first);
@@ -226,7 +229,9 @@ export function deliveries(setting: () => Setting): void {
         outcome: { state: "delivered" },
       });
       await scene.stores.jobs.sweep({ now: scene.now + 2 * day, limit: 10 });
-      expect(await scene.stores.deliveries.redeliver({ deliveryNo: newest!.no, now: scene.now })).toBe(false);
+      expect(await scene.stores.deliveries.redeliver({ deliveryNo: newest!.no, triesMax: 3, now: scene.now })).toBe(
+        false,
+      );
     });
 
     it("that are due again keep their job until they have ended", async () => {
@@ -235,14 +240,14 @@ export function deliveries(setting: () => Setting): void {
       const record = (at: number) =>
         scene.stores.deliveries.record({ deliveryNo: no, attempt: attempt(at), outcome: { state: "delivered" } });
       await record(scene.now);
-      expect(await scene.stores.deliveries.redeliver({ deliveryNo: no, now: scene.now })).toBe(true);
+      expect(await scene.stores.deliveries.redeliver({ deliveryNo: no, triesMax: 3, now: scene.now })).toBe(true);
       const later = scene.now + 2 * day;
       await scene.stores.jobs.sweep({ now: later, limit: 10 });
       const due = await scene.stores.deliveries.due({ now: later, limit: 10 });
       expect(due.map(({ bytes }) => bytes > 0)).toEqual([true]);
       await record(later);
       await scene.stores.jobs.sweep({ now: later, limit: 10 });
-      expect(await scene.stores.deliveries.redeliver({ deliveryNo: no, now: later })).toBe(false);
+      expect(await scene.stores.deliveries.redeliver({ deliveryNo: no, triesMax: 3, now: later })).toBe(false);
     });
 
     it("are forgotten some time after their end, never before it", async () => {

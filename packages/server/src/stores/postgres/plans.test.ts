@@ -182,7 +182,7 @@ async function cool(): Promise<Record<string, string>> {
   await deliveries.list({ endpointNos: [1, 2], state: "failed", beforeNo: 9, limit: 10 });
   await deliveries.list({ endpointNos: [1, 2], jobId: "job", limit: 10 });
   await deliveries.find("msg");
-  await deliveries.redeliver({ deliveryNo: 1, now: 1 });
+  await deliveries.redeliver({ deliveryNo: 1, triesMax: 3, now: 1 });
   await deliveries.forget(1, 1);
   await decisions.record({
     endpointNo: 1,

@@ -172,12 +172,13 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       const [found] = await withAttempts(await runner.read(query.limit(1).compile()));
       return found;
     },
-    redeliver: async ({ deliveryNo, now }) => {
+    redeliver: async ({ deliveryNo, triesMax, now }) => {
       const again = sql
         .updateTable("delivery")
         .set({ state: "pending", next_at: now, ended_at: null })
         .where("no", "=", deliveryNo)
         .where("state", "!=", "pending")
+        .where("tries", "<", triesMax)
         .where(({ exists, selectFrom }) =>
           exists(
             selectFrom("job")
