@@ -12,6 +12,8 @@ export const access = {
   keyUseMs: minute, // between two writes of when keys were last used
   keyUsesPerWrite: 500, // rows of one statement
   secretsPerUserMax: 200,
+  registryAuthsPerUserMax: 100, // every server keeps them in memory, with passwords of up to 20,000 characters
+  volumesPerUserMax: 2_000,
   secretNameCharsMax: 100,
   secretCharsMin: 4, // a shorter secret, masked wherever it stands, would make logs unreadable
   secretCharsMax: 32_768,

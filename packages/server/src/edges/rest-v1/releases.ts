@@ -2,11 +2,11 @@ import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
 import { invalid } from "../../errors.js";
-import { releaseNumbers, rollBack, showRelease } from "../../operations/endpoints/releases.js";
+import { releaseNumbers, rollBack } from "../../operations/endpoints/releases.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../operations/needs.js";
 import { idOf, params } from "../shared/params.js";
-import { releaseReads } from "../shared/release-reads.js";
+import { readRelease } from "../shared/release-reads.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { doc } from "./route-schema.js";
 
@@ -19,9 +19,7 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
     }),
     async (request, reply) => {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
-      const show = (n: number) =>
-        releaseReads.do(request.caller.ownerNo, () => showRelease(parts, request.caller, endpoint, n));
-      return sendList(reply, releaseNumbers(endpoint), show);
+      return sendList(reply, releaseNumbers(endpoint), (n) => readRelease(parts, request.caller, endpoint, n));
     },
   );
   app.post(

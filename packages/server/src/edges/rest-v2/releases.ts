@@ -1,10 +1,9 @@
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
-import { releaseNumbers, showRelease } from "../../operations/endpoints/releases.js";
 import type { Parts } from "../../operations/needs.js";
-import { releaseReads } from "../shared/release-reads.js";
+import { readRelease } from "../shared/release-reads.js";
 
-type Shown = NonNullable<Awaited<ReturnType<typeof showRelease>>>;
+type Shown = NonNullable<Awaited<ReturnType<typeof readRelease>>>;
 
 /** The fields in which versions differ. */
 const compared = [
@@ -18,15 +17,9 @@ const compared = [
   "computeType",
 ] as const;
 
-/** An endpoint's versions, newest first, with what each changed, and how far the newest one has got. */
-export async function releasesView(parts: Parts, caller: ApiKey, endpoint: Endpoint) {
-  const shown: Shown[] = [];
-  for (const n of releaseNumbers(endpoint)) {
-    // one at a time: a version holds whole environments
-    const release = await releaseReads.do(caller.ownerNo, () => showRelease(parts, caller, endpoint, n));
-    if (release) shown.push(release);
-  }
-  const live = parts.registry.workersOf(endpoint.no).filter(({ row }) => row.wanted !== "stopped");
+/** How far the newest version has got. */
+export function rolloutView({ registry }: Parts, endpoint: Endpoint) {
+  const live = registry.workersOf(endpoint.no).filter(({ row }) => row.wanted !== "stopped");
   const latest = live.filter(({ row }) => row.version === endpoint.version).length;
   return {
     endpointVersion: endpoint.version,
@@ -36,16 +29,28 @@ export async function releasesView(parts: Parts, caller: ApiKey, endpoint: Endpo
       workersTotal: live.length,
       percentOnLatest: live.length === 0 ? 100 : Math.floor((100 * latest) / live.length),
     },
-    releases: shown.map((release, at) => ({
-      id: `${endpoint.id}-${release.version}`,
-      version: release.version,
-      source: "MANUAL" as const,
-      buildId: null,
-      createdByUserId: parts.registry.user(endpoint.ownerNo)?.id ?? null,
-      workerCount: release.workers,
-      createdAt: release.madeAt,
-      diff: diffOf(shown[at + 1], release),
-    })),
+  };
+}
+
+/** A version with what it changed; undefined if it is no longer kept. `before`: the number of the version before it. */
+export async function releaseView(
+  parts: Parts,
+  caller: ApiKey,
+  endpoint: Endpoint,
+  { version, before }: { readonly version: number; readonly before: number | undefined },
+) {
+  const release = await readRelease(parts, caller, endpoint, version);
+  if (!release) return undefined;
+  const older = before === undefined ? undefined : await readRelease(parts, caller, endpoint, before);
+  return {
+    id: `${endpoint.id}-${release.version}`,
+    version: release.version,
+    source: "MANUAL" as const,
+    buildId: null,
+    createdByUserId: parts.registry.user(endpoint.ownerNo)?.id ?? null,
+    workerCount: release.workers,
+    createdAt: release.madeAt,
+    diff: diffOf(older, release),
   };
 }
 

@@ -2,6 +2,7 @@ import { v2 } from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { Refusal } from "../../errors.js";
 import { visibleEndpoints } from "../../operations/access/visible.js";
+import { releaseNumbers } from "../../operations/endpoints/releases.js";
 import { deleteEndpoint, ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { createWithTemplate, updateWithTemplate } from "../../operations/endpoints/save-with-template.js";
 import type { Parts } from "../../operations/needs.js";
@@ -9,7 +10,7 @@ import type { LogRouteParts } from "../shared/logs/follow-log.js";
 import { idOf } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { endpointInput, endpointView } from "./endpoint-shape.js";
-import { releasesView } from "./releases.js";
+import { releaseView, rolloutView } from "./releases.js";
 import { route } from "./route-schema.js";
 import { workersView } from "./workers.js";
 
@@ -101,7 +102,13 @@ export function serverlessReads(app: FastifyInstance, parts: RestV2Parts): void 
       summary: "The versions of an endpoint, newest first",
       reply: v2.Releases,
     }),
-    async (request) => releasesView(parts, request.caller, own(parts, request)),
+    async (request, reply) => {
+      const endpoint = own(parts, request);
+      const numbers = releaseNumbers(endpoint);
+      const pairs = numbers.map((version, at) => ({ version, before: numbers[at + 1] }));
+      const show = (pair: (typeof pairs)[number]) => releaseView(parts, request.caller, endpoint, pair);
+      return sendList(reply, pairs, show, "releases", rolloutView(parts, endpoint));
+    },
   );
 }
 

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
 import { refused, Scene } from "../../testing/scene-fixture.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 import { rollBack } from "../endpoints/releases.js";
 import { createRegistryAuth, deleteRegistryAuth, ownRegistryAuth, updateRegistryAuth } from "./save-registry-auth.js";
 import { createTemplate, deleteTemplate, updateTemplate } from "./save-template.js";
@@ -29,6 +31,23 @@ describe("Credentials of a registry", () => {
     await refused(create(), "IN_USE", /'mine'/);
     const { caller } = await scene.stranger();
     expect((await create("mine", caller)).ownerNo).toBe(caller.ownerNo);
+  });
+
+  it("are bounded in number for each user, because every server keeps them in memory", async () => {
+    for (let n = 0; n < limits.registryAuthsPerUserMax; n++) await create(`${n}`);
+    await refused(create("one more"), "IN_USE", /A user may have 100 .* delete one first/);
+    const { caller } = await scene.stranger();
+    expect((await create("mine", caller)).ownerNo).toBe(caller.ownerNo);
+    const [first] = scene.parts.registry.registryAuths();
+    await deleteRegistryAuth(scene.parts, scene.admin, first!);
+    await create("one more");
+  });
+
+  it("are deleted in turns with other work, however many endpoints there are", async () => {
+    const made = await create();
+    for (let n = 0; n < 20; n++) await scene.endpoint();
+    const deleting = () => deleteRegistryAuth(scene.parts, scene.admin, made);
+    expect((await withTurns(deleting)).waits).toBeGreaterThanOrEqual(20);
   });
 
   it("are refused if user or password is missing or invalid", async () => {

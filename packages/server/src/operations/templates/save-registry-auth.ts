@@ -3,13 +3,18 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
+import { turns } from "../../turns.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 
 type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies">;
+
+/** Versions hold whole environments: other work gets its turn between looks into them. */
+const lane = ["changes"] as const;
 
 type Owner = Pick<ApiKey, "ownerNo">;
 
@@ -40,10 +45,12 @@ export function createRegistryAuth(
   return changeAs(needs, asking, async (caller) => {
     if (!/^\P{Cc}{1,191}$/u.test(name))
       throw invalid("A container registry auth needs 'name': 1 to 191 visible characters.");
-    const isTaken = needs.registry
-      .registryAuths()
-      .some((other) => other.ownerNo === caller.ownerNo && other.name === name);
-    if (isTaken) {
+    const mine = needs.registry.registryAuths().filter(({ ownerNo }) => ownerNo === caller.ownerNo);
+    if (mine.length >= limits.registryAuthsPerUserMax) {
+      const words = `A user may have ${limits.registryAuthsPerUserMax} container registry auths: delete one first.`;
+      throw new Refusal("IN_USE", words);
+    }
+    if (mine.some((other) => other.name === name)) {
       throw new Refusal("IN_USE", `Another container registry auth of yours is named '${name}'; choose another name.`);
     }
     const id = needs.ids.resource();
@@ -65,6 +72,7 @@ export function updateRegistryAuth(
     const saved = await needs.registry.saveRegistryAuth({ ...current, ...sealed(needs, given) });
     const templateIds = new Set(templatesWith(needs, saved).map(({ id }) => id));
     for (const endpoint of needs.registry.endpoints()) {
+      if (turns.isOver) await turns.take(lane);
       if (endpoint.deletedAt !== undefined || (endpoint.failedStarts === 0 && endpoint.heldVersion === undefined))
         continue;
       if (templateIds.has(endpoint.settings.templateId) || (await isReleasedWith(needs, endpoint, saved)))
@@ -91,6 +99,7 @@ export function deleteRegistryAuth(
       throw new Refusal("IN_USE", `The template '${user.id}' uses this container registry auth; detach it first.`);
     }
     for (const endpoint of needs.registry.endpoints()) {
+      if (turns.isOver) await turns.take(lane);
       if (endpoint.deletedAt !== undefined || !(await isReleasedWith(needs, endpoint, current))) continue;
       const what = `The current or serving version of the endpoint '${endpoint.id}' uses this container registry auth`;
       throw new Refusal("IN_USE", `${what}; release a version without it, or delete the endpoint first.`);

@@ -1,7 +1,9 @@
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
 import { refused, Scene } from "../../testing/scene-fixture.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 import { deleteEndpoint, updateEndpoint } from "../endpoints/save-endpoint.js";
 import { createVolume, deleteVolume, ownVolume, updateVolume } from "./save-volume.js";
 
@@ -24,6 +26,21 @@ describe("A volume", () => {
     await remove(volume.id);
     expect(existsSync(pathOf(volume.id))).toBe(false);
     expect(scene.parts.registry.volume(volume.id)).toBeUndefined();
+  });
+
+  it("is one of a bounded number for each user", async () => {
+    const { registry, ids } = scene.parts;
+    const plain = { ownerNo: scene.admin.ownerNo, name: "v", size: 1, dataCenterId: "here" };
+    for (let n = 0; n < limits.volumesPerUserMax; n++) await registry.createVolume({ ...plain, id: ids.resource() });
+    await refused(create(), "IN_USE", /A user may have 2000 network volumes/);
+    const { caller } = await scene.stranger();
+    await createVolume(scene.parts, caller, { name: "models", size: 10, dataCenterId: "here" });
+  });
+
+  it("is deleted in turns with other work, however many endpoints there are", async () => {
+    const { id } = await create();
+    for (let n = 0; n < 20; n++) await scene.endpoint();
+    expect((await withTurns(() => remove(id))).waits).toBeGreaterThanOrEqual(20);
   });
 
   it("is deleted together with the engine's volume for it; a volume that cannot be removed now is reported", async () => {

@@ -6,7 +6,9 @@ import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.j
 import type { Volume } from "../../domain/endpoints/volume.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { invalid, Refusal } from "../../errors.js";
+import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
+import { turns } from "../../turns.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import { visibleVolumes } from "../access/visible.js";
 import { checkFields, integer, nameRule, text } from "../fields.js";
@@ -36,11 +38,17 @@ export async function createVolume(
   checkFields(volumeFields, input);
   const id = needs.ids.resource();
   const { name, size, dataCenterId } = input;
+  hasRoom(needs, asking);
   await keepVolume(needs, { id, size });
   return changeAs(needs, asking, async ({ ownerNo }) => {
     auditing.note(changed("volume.create", id, undefined, { name, size, dataCenterId }));
     return needs.registry.createVolume({ id, ownerNo, name, size, dataCenterId });
   });
+}
+
+function hasRoom({ registry }: Saving, { ownerNo }: Caller): void {
+  if (registry.volumes().filter((volume) => volume.ownerNo === ownerNo).length < limits.volumesPerUserMax) return;
+  throw new Refusal("IN_USE", `A user may have ${limits.volumesPerUserMax} network volumes: delete one first.`);
 }
 
 export async function updateVolume(
@@ -78,6 +86,7 @@ export async function deleteVolume(
     const volume = needs.registry.volume(id);
     if (volume?.ownerNo !== ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
     for (const endpoint of needs.registry.endpoints()) {
+      if (turns.isOver) await turns.take(["changes"]); // versions hold whole environments
       const use = await useOf(needs, endpoint, id);
       if (use !== undefined) throw new Refusal("IN_USE", use);
     }

@@ -46,6 +46,17 @@ describe("A list", () => {
     expect(small.waits).toBeGreaterThanOrEqual(10_000 / limits.listSliceItems);
   });
 
+  it("shows each entry in a turn of its own if it must: a large one may come after small ones", async () => {
+    const items = [...Array(180).fill("x"), ...Array(60).fill("x".repeat(50_000))];
+    expect((await withTurns(() => sliced(items))).waits).toBeGreaterThanOrEqual(items.length);
+  });
+
+  it("may be the last field of an object", async () => {
+    let text = "";
+    for await (const slice of slicesOf([1, 2], (item) => item, "list", { a: 1, b: { c: "é" } })) text += slice;
+    expect(JSON.parse(text)).toEqual({ a: 1, b: { c: "é" }, list: [1, 2] });
+  });
+
   it.each([
     ["small ones, a slice", 10, limits.listSliceItems],
     ["large ones, one", limits.listSliceBytes, 1],

@@ -6,7 +6,7 @@ import { jsonType } from "./replies.js";
 const lane = ["lists"] as const;
 
 /**
- * Sends a list as a JSON array, or as the only field of an object, in its request's room. A long list is made while it is
+ * Sends a list as a JSON array, or as the last field of an object after `others`, in its request's room. A long list is made while it is
  * read, and other work gets its turn between slices.
  */
 export async function sendList<T>(
@@ -14,9 +14,10 @@ export async function sendList<T>(
   items: readonly T[],
   view: (item: T) => unknown,
   field?: string,
+  others: object = {},
 ): Promise<FastifyReply> {
   reply.header("content-type", jsonType);
-  const slices = slicesOf(items, view, field);
+  const slices = slicesOf(items, view, field, others);
   const first = await slices.next();
   const second = await slices.next();
   if (second.done) return reply.send(first.value ?? "");
@@ -29,24 +30,32 @@ export async function sendList<T>(
 }
 
 /**
- * The text of a JSON array, in slices bounded in entries and bytes. Undefined entries are left out: they have gone
- * since they were listed. Entries that must be looked up are looked up a slice at a time, estimated by the size of
- * earlier ones.
+ * The text of a JSON array, in slices bounded in bytes. Undefined entries are left out: they have gone since they were
+ * listed. Entries are shown one at a time, for one may be a thousand times as large as those before it; entries that must
+ * be looked up are looked up a slice at a time, estimated by the size of earlier ones.
  */
 export async function* slicesOf<T>(
   items: readonly T[],
   view: (item: T) => unknown,
   field?: string,
+  others: object = {},
 ): AsyncGenerator<string, undefined> {
-  let text = field === undefined ? "[" : `{${JSON.stringify(field)}:[`;
+  const before = Object.entries({ ...others }).map(
+    ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`,
+  );
+  let text = field === undefined ? "[" : `{${before.join("")}${JSON.stringify(field)}:[`;
   let isFirst = true;
   let atOnce = 1;
   await turns.take(lane);
   for (let at = 0; at < items.length; ) {
-    const shown = items.slice(at, at + atOnce).map(view);
+    if (turns.isOver) await turns.take(lane);
+    const first = view(items[at] as T);
+    const shown = isPromise(first)
+      ? await Promise.all([first, ...items.slice(at + 1, at + atOnce).map(view)])
+      : [first];
     at += shown.length;
     let bytes = 0;
-    for (const each of shown.some(isPromise) ? await Promise.all(shown) : shown) {
+    for (const each of shown) {
       if (each === undefined) continue;
       const entry = JSON.stringify(each);
       text += isFirst ? entry : `,${entry}`;
@@ -59,7 +68,6 @@ export async function* slicesOf<T>(
     }
     const fitting = Math.floor((limits.listSliceBytes * shown.length) / Math.max(1, bytes));
     atOnce = Math.min(limits.listSliceItems, 2 * atOnce, Math.max(1, fitting));
-    if (text !== "") await turns.take(lane);
   }
   yield `${text}${field === undefined ? "]" : "]}"}`;
   return undefined;
