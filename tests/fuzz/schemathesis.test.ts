@@ -76,7 +76,16 @@ async function makeResources(server: TestServer) {
   });
   await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { workersMin: 0 });
   const auth = await made("containerregistryauth", { name: "a", username: "u", password: "p" });
+  // on an endpoint that the run does not know, and so does not delete
+  const queue = await makeEndpoint(server, makeHandler(ending, handler), { workersMax: 0 });
+  const job = await submit(server, queue, {}, { webhook });
+  await call(server, "POST", `/v2/${queue}/cancel/${job}`);
+  const delivery = await until(async () => {
+    const { body } = await call(server, "GET", `/v1/webhooks/deliveries?jobId=${job}`);
+    return body[0]?.state === "delivered" && (body[0].id as string);
+  });
   const known = {
+    "path.deliveryId": [delivery],
     "path.workerId": [worker],
     "path.version": ["1"],
     "path.containerRegistryAuthId": [auth],

@@ -38,6 +38,18 @@ async function turnsOf(begin: (done: (n: number) => void) => void, count: number
 }
 
 describe("Turns of the event loop", () => {
+  it("begin no more work of many who ask at once than one after another", async () => {
+    const { turns, work } = open();
+    const begin = (done: (n: number) => void) => {
+      for (let n = 0; n < 4; n++)
+        void turns.run([n], () => {
+          work(10);
+          done(n);
+        });
+    };
+    expect(await turnsOf(begin, 4)).toEqual([0, 1, 2, 3]);
+  });
+
   it("let short work begin at once, and leave room for others", async () => {
     const { turns, work } = open();
     for (let n = 0; n < 9; n++) {

@@ -96,7 +96,10 @@ export class Turns {
     return !this.#waiting.isEmpty || this.#now() >= this.#endsAt;
   }
 
-  /** Resolves when work may begin; undefined if it may begin now. */
+  /**
+   * Resolves when work may begin; undefined if it may begin now. Who has `isOver` as false begins at once, without this:
+   * awaiting `undefined` would let everybody else who asks in this turn begin as well.
+   */
   take(lane: Lane): Promise<void> | undefined {
     return this.isOver ? new Promise((resolve) => this.wait(lane, resolve)) : undefined;
   }
@@ -111,7 +114,7 @@ export class Turns {
 
   /** Does work that blocks the thread now, or in a later turn, and returns its result. */
   async run<T>(lane: Lane, work: () => T): Promise<T> {
-    await this.take(lane);
+    if (this.isOver) await this.take(lane);
     return work();
   }
 

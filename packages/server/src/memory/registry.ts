@@ -188,7 +188,7 @@ export class Registry {
   exclusively<T>(ownerNo: number, change: () => Promise<T>): Promise<T> {
     const { shared } = this.#stores;
     return this.#changes.do(ownerNo, async () => {
-      await turns.take(["changes"]);
+      if (turns.isOver) await turns.take(["changes"]);
       if (!shared) return change();
       return shared.exclusively(async () => {
         await this.refresh();

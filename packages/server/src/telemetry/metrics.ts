@@ -119,7 +119,7 @@ async function textOf(metric: Shown): Promise<string> {
   const { values, ...head } = await metric.get();
   const texts: string[] = [];
   const add = async (some: readonly Value[]) => {
-    await turns.take(["metrics"]);
+    if (turns.isOver) await turns.take(["metrics"]);
     const registry = new Registry();
     registry.registerMetric({ name: head.name, get: async () => ({ ...head, values: some }) } as unknown as Metric);
     const text = (await registry.metrics()).trimEnd();

@@ -137,7 +137,7 @@ async function answer(
 async function piecesOf({ caller }: FastifyRequest, format: Format, { lines, note }: LogPage): Promise<Buffer[]> {
   const pieces: Buffer[] = [];
   for (const text of slicesOf(note === undefined ? "" : format.note(note), lines, format.line)) {
-    await turns.take([caller.ownerNo]);
+    if (turns.isOver) await turns.take([caller.ownerNo]);
     pieces.push(Buffer.from(text));
   }
   return pieces;

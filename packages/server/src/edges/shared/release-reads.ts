@@ -14,6 +14,6 @@ const reads = new FairLine(limits.releaseReadsMax);
  */
 export const readRelease = (parts: Parts, caller: ApiKey, endpoint: Endpoint, version: number) =>
   reads.do(caller.ownerNo, async () => {
-    await turns.take([caller.ownerNo, "releases"]);
+    if (turns.isOver) await turns.take([caller.ownerNo, "releases"]);
     return showRelease(parts, caller, endpoint, version);
   });

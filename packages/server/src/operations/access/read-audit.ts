@@ -36,7 +36,7 @@ export async function readAudit(
   const found: AuditEntry[] = [];
   let beforeNo = query.beforeNo;
   for (let reads = 0; reads < limits.auditReadsMax; reads++) {
-    await turns.take([caller.ownerNo, "audit"]);
+    if (turns.isOver) await turns.take([caller.ownerNo, "audit"]);
     const page = await needs.audit.list({ ...query, userNo, beforeNo, limit: limit + 1 - found.length });
     found.push(...page.entries);
     beforeNo = page.lookedTo;

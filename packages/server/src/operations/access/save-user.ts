@@ -262,7 +262,7 @@ async function secretsAskedBy(
   const envs = [...endpoints, ...templates].map(({ settings }) => settings.env);
   for (const endpoint of endpoints)
     for (const n of new Set([endpoint.version, servingVersion(endpoint)])) {
-      await turns.take(["changes"]);
+      if (turns.isOver) await turns.take(["changes"]);
       const release = await registry.release(endpoint.no, n);
       if (release) envs.push(release.settings.env, release.template.env);
     }

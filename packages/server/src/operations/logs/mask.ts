@@ -49,7 +49,7 @@ class Mask {
     let unitsLeft = 0;
     for (const line of lines) {
       if (unitsLeft <= 0) {
-        await turns.take(lane);
+        if (turns.isOver) await turns.take(lane);
         unitsLeft = limits.logMaskUnitsMax;
       }
       const isJson = line.text.startsWith("{");
@@ -81,7 +81,7 @@ class Mask {
   }
 
   async #learn(needs: Masking): Promise<void> {
-    await turns.take(lane);
+    if (turns.isOver) await turns.take(lane);
     const held = await needs.reader.heldBy(this.#worker.row.no);
     const nos = new Set(held.map(({ no }) => no));
     for (const no of this.#known) if (!nos.has(no)) this.#known.delete(no);

@@ -202,7 +202,7 @@ class EngineLines {
   async *push(chunk: Buffer, { isLast = false } = {}): AsyncGenerator<LogLine[]> {
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     for (let hasMore = true; hasMore; ) {
-      await turns.take(["logs"]);
+      if (turns.isOver) await turns.take(["logs"]);
       const lines: LogLine[] = [];
       hasMore = this.#parse(lines);
       if (isLast && !hasMore) lines.push(...this.#end());

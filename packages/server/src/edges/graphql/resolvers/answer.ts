@@ -62,7 +62,7 @@ export class Answer {
 
   async #turn(): Promise<void> {
     await this.hasRoom();
-    await turns.take(lane);
+    if (turns.isOver) await turns.take(lane);
     this.over.signal.throwIfAborted();
   }
 
@@ -85,7 +85,7 @@ export async function* jsonPieces(value: unknown): AsyncGenerator<string, void> 
     if (text.length < limits.listSliceBytes) continue;
     yield text;
     text = "";
-    await turns.take(lane);
+    if (turns.isOver) await turns.take(lane);
   }
   if (text !== "") yield text;
 }

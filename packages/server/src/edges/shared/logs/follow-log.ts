@@ -96,7 +96,7 @@ export async function followLog(
   const stillHere = realTime.every(limits.sseKeepAliveMs, () => raw.writableNeedDrain || raw.write(": still here\n\n"));
   const write = async (event: LogEvent) => {
     for (const text of textsOf(event)) {
-      await turns.take([request.caller.ownerNo]);
+      if (turns.isOver) await turns.take([request.caller.ownerNo]);
       if (over.signal.aborted) return;
       if (raw.write(text)) continue;
       // a reader that takes nothing for long is gone; it frees its place

@@ -38,7 +38,7 @@ export class Room {
     if (this.#hasEntered) return;
     this.#hasEntered = true;
     await this.take(Math.max(limits.replyBytesMax, bodyBytes * limits.parsedBytesPerByte));
-    await turns.take([this.#ownerNo]);
+    if (turns.isOver) await turns.take([this.#ownerNo]);
     if (this.#over.aborted) throw noRoom();
   }
 

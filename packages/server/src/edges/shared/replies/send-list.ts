@@ -46,7 +46,7 @@ export async function* slicesOf<T>(
   let text = field === undefined ? "[" : `{${before.join("")}${JSON.stringify(field)}:[`;
   let isFirst = true;
   let atOnce = 1;
-  await turns.take(lane);
+  if (turns.isOver) await turns.take(lane);
   for (let at = 0; at < items.length; ) {
     if (turns.isOver) await turns.take(lane);
     const first = view(items[at] as T);
@@ -64,7 +64,7 @@ export async function* slicesOf<T>(
       if (text.length < limits.listSliceBytes) continue;
       yield text;
       text = "";
-      await turns.take(lane);
+      if (turns.isOver) await turns.take(lane);
     }
     const fitting = Math.floor((limits.listSliceBytes * shown.length) / Math.max(1, bytes));
     atOnce = Math.min(limits.listSliceItems, 2 * atOnce, Math.max(1, fitting));
