@@ -77,7 +77,8 @@ async function makeResources(server: TestServer) {
   await call(server, "PATCH", `/v1/endpoints/${endpoint}`, { workersMin: 0 });
   const auth = await made("containerregistryauth", { name: "a", username: "u", password: "p" });
   // on an endpoint that the run does not know, and so does not delete
-  const queue = await makeEndpoint(server, makeHandler(ending, handler), { workersMax: 0 });
+  const unseen = await made("templates", { name: "unseen", imageName: "registry.example/image" });
+  const queue = await made("endpoints", { name: "unseen", templateId: unseen, workersMax: 0 });
   const job = await submit(server, queue, {}, { webhook });
   await call(server, "POST", `/v2/${queue}/cancel/${job}`);
   const delivery = await until(async () => {
