@@ -4,7 +4,7 @@ import { choice, Env, list, orNull, text, visible, visibleLines } from "./fields
 export const templateCategories = ["NVIDIA", "AMD", "CPU"] as const;
 
 /** A port from 1 to 65535, with http or tcp. */
-const portPattern = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$";
+export const portPattern = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$";
 
 const templateFields = {
   category: orNull(choice(templateCategories, "The compute category.")),

@@ -14,6 +14,7 @@ import { workerCounts } from "./assembly/worker-counts.js";
 import { workerUrl } from "./assembly/worker-url.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import type { Config } from "./config.js";
+import { isPod } from "./domain/pods/pod.js";
 import { ping } from "./edges/gateway/connections/dialler.js";
 import { openGateway } from "./edges/gateway/gateway.js";
 import { graphqlRoutes } from "./edges/graphql/routes.js";
@@ -136,7 +137,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const isOurHost = hostJudge(config.hostNames, config.lbDomain);
   const gateway = openGateway(parts, { domain: config.lbDomain, isProxyTrusted: config.trustProxy, isOurHost });
   const meter = metrics({
-    endpoints: () => registry.endpoints(),
+    endpoints: () => registry.endpoints().filter((each) => !isPod(each)),
     tally: parts.tallies.tally,
     workers: (no) => workerCounts(parts, no),
   });
@@ -183,7 +184,10 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const follow = (ms: number) => clock.follow?.(ms);
   const logsDir = directory.logs;
   await firstLook; // until the resources are known none are asked for or given out, but results are accepted already
-  const loops = runLoops(parts, { tending, polling, sender, stock, measuring, logsDir, noteTime, shared, follow });
+  const loops = runLoops(parts, {
+    ...{ tending, polling, sender, stock, measuring, logsDir, noteTime, shared, follow },
+    endpoints: stores.endpoints,
+  });
   await goOn(parts);
   emit({ type: "server.started", url });
 

@@ -7,6 +7,8 @@ import { keepTimeLoop } from "../loops/keep-time.js";
 import { Leases, runOwned } from "../loops/leases.js";
 import { type Loop, runLoop } from "../loops/loop.js";
 import type { VolumeMeasuring } from "../loops/measure-volumes.js";
+import { clearPodVolumesLoop } from "../loops/pods/clear-pod-volumes.js";
+import { endDuePodsLoop } from "../loops/pods/end-due-pods.js";
 import { pruneLogsLoop } from "../loops/prune-logs.js";
 import { scaleLoop } from "../loops/scale.js";
 import { shareStateLoop } from "../loops/share-state.js";
@@ -19,7 +21,7 @@ import { watchWorkersLoop } from "../loops/workers/watch-workers.js";
 import type { Parts } from "../operations/needs.js";
 import { pruneLogs } from "../providers/log-files/pruning.js";
 import type { Sender } from "../sender.js";
-import type { SharedStore } from "../store/index.js";
+import type { EndpointStore, SharedStore } from "../store/index.js";
 
 /** What loops need beyond what operations need. */
 export interface LoopParts {
@@ -29,6 +31,7 @@ export interface LoopParts {
   readonly stock: StockTaking;
   readonly measuring: VolumeMeasuring;
   readonly logsDir: string;
+  readonly endpoints: Pick<EndpointStore, "existing">;
   readonly noteTime: () => void;
   /** Set if servers share a database: their common state, and the clock that is followed. */
   readonly shared: SharedStore | undefined;
@@ -55,6 +58,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
   const deciders = [
     own(() => scaleLoop(parts), deciding),
     own(() => deliverWebhooksLoop(parts, given.sender, attempted), deciding),
+    own(() => endDuePodsLoop(parts), deciding),
   ];
   const servers = [
     serve(tendWorkersLoop(parts, given.tending)),
@@ -75,6 +79,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
       }),
     ),
     serve(given.measuring.loop()),
+    serve(clearPodVolumesLoop(parts, given.endpoints)),
     serve(pruneLogsLoop(parts, (fateOf) => pruneLogs(given.logsDir, fateOf))),
   ];
   return {

@@ -14,6 +14,7 @@ import type { Scope } from "../domain/access/key.js";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
 import type { LiveWorker } from "../memory/registry.js";
 import { createSecret } from "../operations/access/save-secret.js";
+import { createPod } from "../operations/pods/save-pod.js";
 import { createVolume } from "../operations/volumes/save-volume.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -35,6 +36,7 @@ const unknown: Record<string, string> = {
   networkVolumeId: "aaaaaaaaaaaaaa",
   containerRegistryAuthId: "aaaaaaaaaaaaaa",
   workerId: "aaaaaaaaaaaaaa",
+  podId: "aaaaaaaaaaaaaa",
   jobId: "00000000-0000-7000-8000-000000000000-u1",
   userId: "user_aaaaaaaaaaaaaa",
   keyId: "aaaaaaaaaaaaaa",
@@ -76,6 +78,12 @@ beforeAll(async () => {
     networkVolumeIds: [volume.id],
   });
   worker = await scene.worker(endpoint);
+  const pod = await createPod(scene.parts, scene.admin, {
+    name: `pod ${mark}`,
+    imageName: "alpine:3",
+    env,
+    networkVolumeId: volume.id,
+  });
   const webhook = `https://example.com/${mark}`;
   await scene.done(worker, await scene.running(endpoint, worker, { input: { mark }, webhook }), { output: mark });
   const [delivery] = await scene.parts.deliveries.list({ endpointNos: [endpoint.no], limit: 1 });
@@ -87,6 +95,7 @@ beforeAll(async () => {
     networkVolumeId: volume.id,
     containerRegistryAuthId: auth.id,
     workerId: worker.row.id,
+    podId: pod.id,
     jobId,
     userId: scene.parts.registry.user(scene.admin.ownerNo)?.id as string,
     keyId: scene.admin.id,
@@ -128,6 +137,14 @@ afterAll(async () => {
 const bodies: readonly [RegExp, () => unknown][] = [
   [/\/run(sync)?$/, () => ({ input: {} })],
   [/\/apikeys$/, () => ({ name: "k", scope: { endpoints: [{ id: ids.endpointId, access: "run" }] } })],
+  [
+    /\/v1\/pods$/,
+    () => ({
+      imageName: "alpine:3",
+      networkVolumeId: ids.networkVolumeId,
+      containerRegistryAuthId: ids.containerRegistryAuthId,
+    }),
+  ],
   [/\/endpoints$/, () => ({ name: "stolen", templateId: ids.templateId, networkVolumeId: ids.networkVolumeId })],
   [
     /\/serverless$/,
@@ -181,6 +198,7 @@ const withoutIds = ({ status, json, text }: Answer, values: Record<string, strin
 async function everything(): Promise<unknown> {
   const paths = [
     "endpoints",
+    "pods",
     "templates",
     "networkvolumes",
     "containerregistryauth",

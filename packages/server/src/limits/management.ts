@@ -1,4 +1,4 @@
-import { kib, mib } from "./units.js";
+import { day, kib, mib, minute, second } from "./units.js";
 
 /** Requests of the management APIs, and the memory that their results keep. */
 export const management = {
@@ -7,6 +7,11 @@ export const management = {
   managementDepthMax: 32, // of its JSON; an endpoint takes 3, variables of GraphQL 12
   changesWaitingMax: 2_000, // of one owner; more are refused until some are made
   releasedAtOnce: 20, // endpoints that a change of their template releases before other owners' changes
+  podsPerUserMax: 1_000,
+  podEndMsMax: 366 * day, // until the time at which a pod stops or is deleted by itself
+  podEndGapMs: second, // between two looks for pods whose time has come
+  podVolumesAtOnce: 20, // of deleted pods, whose files one turn of a host's loop removes
+  podVolumesGapMs: minute, // between two looks for them
   listItemsMax: 100, // of a list in a body, such as the words of a command
   ignoredNamesMax: 20, // of the unknown fields of a body, which a header names
   sshKeysCharsMax: 20_000, // of one user, together

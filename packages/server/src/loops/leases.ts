@@ -10,6 +10,7 @@ export const ownedLoops: readonly string[] = [
   "expire-jobs",
   "time-out-jobs",
   "clear-deleted",
+  "end-due-pods",
 ];
 
 /** Which loops this server owns. An owner that cannot renew its lease stops before another server may begin. */

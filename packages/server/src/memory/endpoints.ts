@@ -4,6 +4,7 @@ import {
   servingVersion,
   settingsOfDeleted,
 } from "../domain/endpoints/endpoint.js";
+import { isPod, type Pod } from "../domain/pods/pod.js";
 import { limits } from "../limits/index.js";
 import type { EndpointStore, NewRelease, StartNote } from "../store/index.js";
 import type { Writes } from "./writes.js";
@@ -32,9 +33,14 @@ export class Endpoints {
     return this.#byNo.size + this.#nos.size + slots;
   }
 
+  /** An endpoint that takes requests. */
   byId(id: string): Endpoint | undefined {
-    const no = this.#nos.get(id);
-    return no === undefined ? undefined : this.#byNo.get(no);
+    const found = this.#found(id);
+    return found?.settings.type === "POD" ? undefined : found;
+  }
+  pod(id: string): Pod | undefined {
+    const found = this.#found(id);
+    return isPod(found) ? found : undefined;
   }
   byNo = (no: number): Endpoint | undefined => this.#byNo.get(no);
   all = (): Endpoint[] => [...this.#byNo.values()];
@@ -71,9 +77,10 @@ export class Endpoints {
   async noteStart({ no, version: present, provenVersion }: Endpoint, version: number, said: StartNote): Promise<void> {
     const { failedStarts, at, verdict } = said;
     const isUp = failedStarts === 0;
-    const isHeld = failedStarts >= limits.crashLoopStarts && provenVersion > 0 && version > provenVersion;
     const endpoint = this.#byNo.get(no);
     if (endpoint?.version !== present) return;
+    const isBad = failedStarts >= limits.crashLoopStarts && provenVersion > 0 && version > provenVersion;
+    const isHeld = isBad && !isPod(endpoint); // a pod is what its user saved last
     this.#put({
       ...endpoint,
       failedStarts: isHeld ? 0 : failedStarts,
@@ -131,6 +138,11 @@ export class Endpoints {
       this.#slots.delete(no);
       for (const listener of this.#forgetting) listener(no, id);
     }
+  }
+
+  #found(id: string): Endpoint | undefined {
+    const no = this.#nos.get(id);
+    return no === undefined ? undefined : this.#byNo.get(no);
   }
 
   #putDeleted(endpoint: Endpoint, deletedAt: number): void {

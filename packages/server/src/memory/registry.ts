@@ -199,8 +199,11 @@ export class Registry {
   /** How many of an owner's changes wait for their turn. */
   changesWaiting = (ownerNo: number): number => this.#changes.waitingOf(ownerNo);
 
+  /** An endpoint that takes requests; a pod is none. */
   endpoint = (id: string) => this.#endpoints.byId(id);
+  pod = (id: string) => this.#endpoints.pod(id);
   endpointByNo = (no: number) => this.#endpoints.byNo(no);
+  /** All endpoints, pods included. */
   endpoints = () => this.#endpoints.all();
   createEndpoint = (...made: Parameters<Endpoints["create"]>) => this.#endpoints.create(...made);
   saveEndpoint = (...saved: Parameters<Endpoints["save"]>) => this.#endpoints.save(...saved);

@@ -1,7 +1,9 @@
 import { limits } from "../../limits/index.js";
+import type { PodSettings } from "../pods/pod-settings.js";
 
 export type ScalerType = "QUEUE_DELAY" | "REQUEST_COUNT";
-export type EndpointType = "QB" | "LB";
+/** What takes an endpoint's requests. A pod is kept as an endpoint of one worker that takes none (decision 0034). */
+export type EndpointType = "QB" | "LB" | "POD";
 export type ComputeType = "GPU" | "CPU";
 export type FlashBootType = "OFF" | "FLASHBOOT" | "PRIORITY_FLASHBOOT";
 
@@ -31,6 +33,8 @@ export interface EndpointSettings {
   readonly vcpuCount?: number;
   readonly workersMax: number;
   readonly workersMin: number;
+  /** Of a pod only. */
+  readonly pod?: PodSettings;
 }
 
 export interface Endpoint {

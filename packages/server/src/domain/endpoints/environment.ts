@@ -47,6 +47,30 @@ function visibleGpus({ gpus, home, hostHasGpus }: WorkerFacts): Record<string, s
   return home === undefined ? { NVIDIA_VISIBLE_DEVICES: ids || "void" } : { CUDA_VISIBLE_DEVICES: ids };
 }
 
+/** What a worker or pod is told about where it runs. */
+const surroundings = (facts: WorkerFacts): Record<string, string> => ({
+  RUNPOD_POD_HOSTNAME: facts.hostname,
+  RUNPOD_GPU_COUNT: String(facts.gpus.length),
+  ...visibleGpus(facts),
+  RUNPOD_DC_ID: facts.location,
+  RUNPOD_CPU_COUNT: String(facts.cpuCount),
+  RUNPOD_MEM_GB: String(facts.memoryGb),
+  ...(facts.volume ? { RUNPOD_VOLUME_ID: facts.volume.id, RUNPOD_VOLUME_PATH: facts.volume.path } : {}),
+});
+
+/**
+ * The environment of a pod: nothing of the worker protocol, because it takes no jobs. `publicKey`: its user's SSH keys,
+ * which images with an SSH server let in.
+ */
+export const podEnvironment = (facts: WorkerFacts, publicKey: string): Record<string, string> => ({
+  ...facts.inherited,
+  ...(facts.home === undefined ? {} : { HOME: facts.home }),
+  ...(publicKey === "" ? {} : { PUBLIC_KEY: publicKey }),
+  ...facts.own,
+  RUNPOD_POD_ID: facts.endpointId,
+  ...surroundings(facts),
+});
+
 /** The environment of a worker (spec: What a worker is given). User variables never override the protocol's. */
 export function workerEnvironment(facts: WorkerFacts): Record<string, string> {
   const query = `?gpu=${encodeURIComponent(facts.gpus[0]?.name ?? "cpu")}&token=${facts.secret}`;
@@ -71,12 +95,6 @@ export function workerEnvironment(facts: WorkerFacts): Record<string, string> {
     RUNPOD_WEBHOOK_POST_STREAM: `${calls}/job-stream/$RUNPOD_POD_ID/$ID${query}`,
     RUNPOD_WEBHOOK_PING: `${calls}/ping/$RUNPOD_POD_ID`,
     RUNPOD_PING_INTERVAL: String(limits.pingMs),
-    RUNPOD_POD_HOSTNAME: facts.hostname,
-    RUNPOD_GPU_COUNT: String(facts.gpus.length),
-    ...visibleGpus(facts),
-    RUNPOD_DC_ID: facts.location,
-    RUNPOD_CPU_COUNT: String(facts.cpuCount),
-    RUNPOD_MEM_GB: String(facts.memoryGb),
-    ...(facts.volume ? { RUNPOD_VOLUME_ID: facts.volume.id, RUNPOD_VOLUME_PATH: facts.volume.path } : {}),
+    ...surroundings(facts),
   };
 }

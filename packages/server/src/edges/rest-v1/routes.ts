@@ -31,6 +31,7 @@ import { sendList } from "../shared/replies/send-list.js";
 import { accessReads, accessWrites } from "./access.js";
 import { auditRoutes } from "./audit.js";
 import { logRoutes } from "./logs.js";
+import { podReads, podWrites } from "./pods.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
 import { deletion, doc, patches, writeErrors } from "./route-schema.js";
@@ -68,6 +69,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     registryAuthWrites(scope, parts);
     accessWrites(scope, parts);
     secretWrites(scope, parts);
+    podWrites(scope, parts);
   });
   await app.register(async (scope) => {
     lendRooms(scope, parts);
@@ -80,6 +82,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     registryAuthReads(scope, parts);
     accessReads(scope, parts);
     secretReads(scope, parts);
+    podReads(scope, parts);
     auditRoutes(scope, parts);
     webhookRoutes(scope, parts);
   });

@@ -2,10 +2,16 @@ import { mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Endpoint, EndpointSettings } from "../../domain/endpoints/endpoint.js";
-import { inheritedNames, type WorkerFacts, workerEnvironment } from "../../domain/endpoints/environment.js";
+import {
+  inheritedNames,
+  podEnvironment,
+  type WorkerFacts,
+  workerEnvironment,
+} from "../../domain/endpoints/environment.js";
 import { readPort } from "../../domain/endpoints/ports.js";
 import { sourceOf, type TemplateSettings } from "../../domain/endpoints/template.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
+import { hasOwnVolume, isPod, ownVolumeId, type Pod } from "../../domain/pods/pod.js";
 import type { Resources, WorkerHandle } from "../../domain/workers/worker.js";
 import {
   addressText,
@@ -17,6 +23,7 @@ import {
 import type { LiveWorker } from "../../memory/registry.js";
 import { fillSecrets } from "../../operations/access/save-secret.js";
 import type { Needs } from "../../operations/needs.js";
+import { noteVolumeHost } from "../../operations/pods/note-volume-host.js";
 import { keepVolume } from "../../operations/volumes/keep-volume.js";
 import type { ImageSpec, WorkerSpec } from "../../provider.js";
 import { freePort } from "./free-port.js";
@@ -37,6 +44,8 @@ export interface LaunchOptions {
 }
 
 type Launching = Needs<"registry" | "here" | "vault" | "emit" | "secrets">;
+/** Makes the environment of what is launched, a worker or a pod. */
+type Environment = (facts: WorkerFacts) => Record<string, string>;
 
 /** Where containers find the network volume. */
 const volumeTarget = "/runpod-volume";
@@ -60,8 +69,10 @@ export async function launchOf(
   if (!endpoint || !release) throw new Error("its endpoint or its version no longer exists");
   const { template: settings, settings: own } = release;
   const isImage = sourceOf(settings.imageName) === "image";
-  const workerUrl = await options.workerUrl(isImage);
-  const isOwn = needs.registry.template(own.templateId)?.ownerNo === endpoint.ownerNo;
+  const pod = isPod(endpoint) ? endpoint : undefined;
+  const workerUrl = pod ? "" : await options.workerUrl(isImage); // a pod never calls us
+  // a pod's container is its own, whichever template it was copied from
+  const isOwn = pod !== undefined || needs.registry.template(own.templateId)?.ownerNo === endpoint.ownerNo;
   const { env: variables, hidden } = await fillSecrets(needs, endpoint.ownerNo, { env: settings.env, isOwn }, own.env);
   const serves = endpoint.settings.type === "LB";
   const address = serves ? await addressOf(needs, options, isImage, variables) : undefined;
@@ -76,13 +87,16 @@ export async function launchOf(
     port: address?.port,
     own: variables,
   };
-  const volume = await volumeOf(needs, own);
+  const volume = (await volumeOf(needs, own)) ?? (pod && (await podVolumeOf(needs, pod, row.hostNo)));
+  const publicKey = needs.registry.user(endpoint.ownerNo)?.pubKey ?? "";
+  const environment: Environment = pod ? (facts) => podEnvironment(facts, publicKey) : workerEnvironment;
+  const targets = pod ? [mountPath(settings)] : volumeTargets(settings);
   const spec = isImage
     ? {
-        ...ofImage(needs, settings, facts, volume),
+        ...ofImage(needs, settings, facts, { volume, targets, environment }),
         ...limitsOf(row.resources),
       }
-    : ofDirectory(needs, options, endpoint, settings, facts, volume);
+    : ofDirectory(needs, options, endpoint, settings, facts, { volume, environment });
   return { workerUrl, spec: { ...spec, hidden }, ...(address ? { address: addressText(address) } : {}) };
 }
 
@@ -134,13 +148,21 @@ async function volumeOf(needs: Launching, settings: EndpointSettings): Promise<V
   return { id, path: await keepVolume(needs, volume) };
 }
 
+/** A pod's own volume, which is made on the host of its first start and stays there. */
+async function podVolumeOf(needs: Launching, pod: Pod, hostNo: number): Promise<Volume> {
+  if (!hasOwnVolume(pod.settings)) return undefined;
+  await noteVolumeHost(needs, pod, hostNo);
+  const id = ownVolumeId(pod.id);
+  return { id, path: await keepVolume(needs, { id, size: pod.settings.pod.container.volumeInGb }) };
+}
+
 function ofDirectory(
   needs: Launching,
   options: LaunchOptions,
   endpoint: Endpoint,
   { imageName, dockerEntrypoint, dockerStartCmd }: TemplateSettings,
   facts: Facts,
-  volume: Volume,
+  { volume, environment }: { volume: Volume; environment: Environment },
 ): WorkerSpec {
   if (!needs.here.localProcesses) throw new Error("local processes are turned off (MILLRACE_LOCAL_PROCESSES)");
   if (!needs.registry.isFirstAdmin(endpoint.ownerNo))
@@ -155,7 +177,7 @@ function ofDirectory(
     from: { directory: imageName },
     entrypoint: dockerEntrypoint,
     command: dockerStartCmd,
-    env: workerEnvironment({ ...facts, volume, home, inherited: Object.fromEntries(inherited) }),
+    env: environment({ ...facts, volume, home, inherited: Object.fromEntries(inherited) }),
     mounts: [],
   };
 }
@@ -175,23 +197,29 @@ function authOf(
   return auth && { username: vault.open(auth.username), password: vault.open(auth.password) };
 }
 
-function ofImage(needs: Launching, settings: TemplateSettings, facts: Facts, volume: Volume): ImageSpec {
+function ofImage(
+  needs: Launching,
+  settings: TemplateSettings,
+  facts: Facts,
+  { volume, targets, environment }: { volume: Volume; targets: readonly string[]; environment: Environment },
+): ImageSpec {
   const { imageName, dockerEntrypoint, dockerStartCmd, containerDiskInGb } = settings;
-  const seen = volume && { ...volume, path: volumeTarget };
+  const seen = volume && { ...volume, path: targets[0] ?? volumeTarget };
   return {
     workerId: facts.workerId,
     from: { image: imageName, auth: authOf(needs, settings) },
     entrypoint: dockerEntrypoint,
     command: dockerStartCmd,
     // it inherits none of our environment, and its home is its image's
-    env: workerEnvironment({ ...facts, volume: seen, home: undefined, inherited: {} }),
+    env: environment({ ...facts, volume: seen, home: undefined, inherited: {} }),
     diskGb: containerDiskInGb,
     ports: settings.ports.map(readPort).filter((port) => port !== undefined),
-    mounts: volume ? volumeTargets(settings).map((target) => ({ target, volumeId: volume.id, path: volume.path })) : [],
+    mounts: volume ? targets.map((target) => ({ target, volumeId: volume.id, path: volume.path })) : [],
   };
 }
 
 /** The path where images look for the volume, and the path that the template asks for. */
-const volumeTargets = ({ isMountPathGiven, volumeMountPath }: TemplateSettings): string[] => [
-  ...new Set([volumeTarget, ...(isMountPathGiven ? [volumeMountPath.replace(/(?<=.)\/+$/, "")] : [])]),
+const volumeTargets = (settings: TemplateSettings): string[] => [
+  ...new Set([volumeTarget, ...(settings.isMountPathGiven ? [mountPath(settings)] : [])]),
 ];
+const mountPath = ({ volumeMountPath }: TemplateSettings): string => volumeMountPath.replace(/(?<=.)\/+$/, "");

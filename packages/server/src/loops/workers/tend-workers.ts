@@ -1,13 +1,14 @@
 import { isSettledWithin } from "../../clock.js";
 import { earliest } from "../../domain/earliest.js";
 import { isLastStart } from "../../domain/jobs/job.js";
+import { isPod } from "../../domain/pods/pod.js";
 import { failedToStart, isThrottled } from "../../domain/workers/worker.js";
 import { endOf } from "../../domain/workers/worker-end.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { hideHeldSecrets } from "../../operations/access/access-secret.js";
 import type { Needs } from "../../operations/needs.js";
-import { endWorker, giveUpOn, stopWorker } from "../../operations/workers/worker-life.js";
+import { endWorker, giveUpOn, noteReady, stopWorker } from "../../operations/workers/worker-life.js";
 import type { Loop } from "../loop.js";
 import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
 import { whereIs } from "./launch.js";
@@ -119,7 +120,10 @@ class Tender {
   async #tendStarted(worker: LiveWorker, startedAt: number, now: number): Promise<number | undefined> {
     const { row } = worker;
     const { startTimeoutMs } = this.#options;
-    const isWaited = row.readyAt === undefined && row.killAt === undefined;
+    // a pod's container is in use from the moment it runs
+    if (row.readyAt === undefined && row.wanted === "running" && this.#isPod(worker))
+      await noteReady(this.#needs, worker);
+    const isWaited = row.readyAt === undefined && row.killAt === undefined && !this.#isPod(worker);
     const lateAt = isWaited ? Math.max(startedAt, this.#resumedAt) + startTimeoutMs : undefined;
     if (lateAt !== undefined && now >= lateAt) {
       const missed = row.address === undefined ? "ask for a job" : "answer GET /ping with 200";
@@ -135,6 +139,10 @@ class Tender {
       if (againAt !== undefined) return earliest(againAt, lateAt);
     }
     return earliest(lateAt, this.#tended.killed.has(row.id) ? now + limits.netMs : row.killAt);
+  }
+
+  #isPod({ row }: LiveWorker): boolean {
+    return isPod(this.#needs.registry.endpointByNo(row.endpointNo));
   }
 
   /**
@@ -170,7 +178,7 @@ class Tender {
       known.add(row.id);
       const startedAt = row.startedAt ?? clock.now();
       await registry.changeWorker(worker, { by: "start", ...whereIs(row, seen.handle), startedAt });
-      if (row.workerUrl !== workerUrl)
+      if (row.workerUrl !== workerUrl && !this.#isPod(worker))
         await stopWorker(this.#needs, worker, "it was given another address of this server", here.stopGraceMs);
       return clock.now();
     }
@@ -198,7 +206,8 @@ class Tender {
     }
     if (seen.state === "unknown") return this.#lost(worker, seen.why);
     const held = await reader.heldBy(row.no);
-    const tail = failedToStart(row, held.length, clock.now()) ? await provider.logTail(row.id) : "";
+    const isTold = failedToStart(row, held.length, clock.now()) || this.#isPod(worker);
+    const tail = isTold ? await provider.logTail(row.id) : "";
     const { how, exit } = endOf(row, seen.exit, tail);
     // a job must not wait for a log that cannot be read
     const lastLines = held.some(isLastStart) ? await provider.logTail(row.id).catch(() => "") : "";

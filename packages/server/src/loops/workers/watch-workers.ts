@@ -1,3 +1,4 @@
+import { isPod } from "../../domain/pods/pod.js";
 import { hostIsSilent, isFrozen, isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
@@ -21,7 +22,7 @@ export function watchWorkersLoop(needs: Watching): Loop {
       const looks = [await watchStops(needs, now), await watchHosts(needs, live, now)];
       let lookAt = Math.min(...looks.map((at) => at ?? never));
       for (const worker of live) {
-        const dueAt = Math.min(silentAt(worker, now), idleAt(worker, now), mutedAt(worker, now));
+        const dueAt = Math.min(silentAt(worker, now), idleAt(needs, worker, now), mutedAt(worker, now));
         // awaiting a promise for each of thousands of healthy workers would be most of an idle server's work
         lookAt = Math.min(lookAt, now < dueAt ? dueAt : await judge(needs, worker, now));
       }
@@ -67,9 +68,10 @@ function mutedAt({ row, seenAt }: LiveWorker, now: number): number {
 }
 
 /** When a worker has neither asked for a job nor held one for too long. */
-function idleAt({ row, polls, polledAt, busyAt }: LiveWorker, now: number): number {
+function idleAt({ registry }: Watching, { row, polls, polledAt, busyAt }: LiveWorker, now: number): number {
   if (row.address !== undefined) return never; // it serves requests, and its health is polled
   if (row.readyAt === undefined || row.wanted !== "running" || polls.size > 0 || !isJudged(row, now)) return never;
+  if (isPod(registry.endpointByNo(row.endpointNo))) return never; // it takes no jobs
   return Math.max(polledAt, busyAt, row.resumedAt ?? 0) + limits.idlePingsMs;
 }
 

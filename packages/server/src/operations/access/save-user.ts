@@ -1,23 +1,15 @@
 import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
-import { secretsNamed } from "../../domain/access/secret.js";
 import type { User } from "../../domain/access/user.js";
-import { servingVersion } from "../../domain/endpoints/endpoint.js";
-import { isPath } from "../../domain/endpoints/template.js";
 import { forbidden, invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
-import { turns } from "../../turns.js";
-import { deleteEndpoint } from "../endpoints/save-endpoint.js";
 import { checkFields, nameRule } from "../fields.js";
 import type { Needs, Parts } from "../needs.js";
 import { iso } from "../show-resources.js";
-import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
-import { deleteTemplate } from "../templates/save-template.js";
-import { deleteVolume } from "../volumes/save-volume.js";
-import { type Caller, changeAccessAs, changeAs } from "./change-as.js";
-import { mayKeep, userFor } from "./save-key.js";
-import { removeSecret } from "./save-secret.js";
+import { type Caller, changeAccessAs } from "./change-as.js";
+import { checkUsedByOthers, deleteAll, describe, owns, transfer } from "./estate.js";
+import { userFor } from "./save-key.js";
 import { newWebhookSecret } from "./secrets.js";
 import { seesMore } from "./visible.js";
 
@@ -153,19 +145,6 @@ function deletable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
   return user;
 }
 
-/** Refuses to delete public templates that other users' endpoints use. */
-function checkUsedByOthers({ registry }: Needs<"registry">, { no, id }: User): void {
-  const others = registry.endpoints().filter((each) => each.ownerNo !== no && each.deletedAt === undefined);
-  const used = new Set(others.map(({ settings }) => settings.templateId));
-  const count = registry.templates().filter((template) => template.ownerNo === no && used.has(template.id)).length;
-  if (count === 0) return;
-  const which = count === 1 ? "A public template" : `${count} public templates`;
-  throw new Refusal(
-    "IN_USE",
-    `${which} of the user '${id}' ${count === 1 ? "is" : "are"} used by others: use ?transferTo={userId}.`,
-  );
-}
-
 async function removeKeys({ registry, bell }: Needs<"registry" | "bell">, { no }: User): Promise<void> {
   for (const key of registry.keys()) {
     if (key.ownerNo !== no) continue;
@@ -173,100 +152,6 @@ async function removeKeys({ registry, bell }: Needs<"registry" | "bell">, { no }
     await registry.removeKey(key);
   }
   bell.ring("calls");
-}
-
-/** What a user owns. */
-async function owns({ registry, secrets }: Needs<"registry" | "secrets">, { no }: User) {
-  const isTheirs = ({ ownerNo }: { ownerNo: number }) => ownerNo === no;
-  return {
-    endpoints: registry.endpoints().filter((each) => isTheirs(each) && each.deletedAt === undefined),
-    templates: registry.templates().filter(isTheirs),
-    volumes: registry.volumes().filter(isTheirs),
-    registryAuths: registry.registryAuths().filter(isTheirs),
-    secrets: await secrets.of(no),
-  };
-}
-
-const nouns = {
-  endpoints: ["endpoint", "endpoints"],
-  templates: ["template", "templates"],
-  volumes: ["network volume", "network volumes"],
-  registryAuths: ["container registry auth", "container registry auths"],
-  secrets: ["secret", "secrets"],
-} as const;
-
-/** What is owned, in words: `2 endpoints, 1 template`; empty if nothing is. */
-function describe(owned: Awaited<ReturnType<typeof owns>>): string {
-  const counted = Object.entries(nouns).flatMap(([noun, [one, many]]) => {
-    const count = owned[noun as keyof typeof nouns].length;
-    return count === 0 ? [] : [`${count} ${count === 1 ? one : many}`];
-  });
-  return counted.join(", ");
-}
-
-async function deleteAll(needs: Parts, asking: Caller, user: User): Promise<void> {
-  const { endpoints, templates, volumes, registryAuths, secrets } = await owns(needs, user);
-  for (const endpoint of endpoints) await unlessGone(deleteEndpoint(needs, asking, endpoint, { setToZero: true }));
-  for (const template of templates) await unlessGone(deleteTemplate(needs, asking, template));
-  for (const auth of registryAuths) await unlessGone(deleteRegistryAuth(needs, asking, auth, user.no));
-  for (const { id } of volumes)
-    if (needs.registry.volume(id)) await unlessGone(deleteVolume(needs, asking, id, user.no));
-  for (const secret of secrets) await changeAs(needs, asking, () => removeSecret(needs, secret));
-}
-
-/** Waits for a deletion; the same request, sent twice at once, may have made it already. */
-async function unlessGone(deletion: Promise<void>): Promise<void> {
-  await deletion.catch((error) => {
-    if (!(error instanceof Refusal && error.status === 404)) throw error;
-  });
-}
-
-/** Gives all of a user's resources to another user. First refuses names that both have used, and local processes. */
-async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string): Promise<void> {
-  const { registry } = needs;
-  const heir = userFor(needs, caller, heirId);
-  if (heir.no === user.no) throw invalid("'transferTo' must name another user.");
-  mayKeep(needs, caller, heir);
-  const [given, kept] = [await owns(needs, user), await owns(needs, heir)];
-  const local = given.templates.find(({ settings }) => isPath(settings.imageName));
-  if (local && !registry.isFirstAdmin(heir.no))
-    throw new Refusal("IN_USE", `The template '${local.id}' runs local processes, which only the first admin may.`);
-  const taken = new Set(kept.templates.map(({ settings }) => settings.name));
-  const same = given.templates.find(({ settings }) => taken.has(settings.name));
-  if (same) throw new Refusal("IN_USE", `Both users have a template named '${same.settings.name}': rename one first.`);
-  const auths = new Set(kept.registryAuths.map(({ name }) => name));
-  const sameAuth = given.registryAuths.find(({ name }) => auths.has(name));
-  if (sameAuth)
-    throw new Refusal(
-      "IN_USE",
-      `Both users have a container registry auth named '${sameAuth.name}': delete one first.`,
-    );
-  const secrets = new Set(kept.secrets.map(({ name }) => name));
-  const sameSecret = given.secrets.find(({ name }) => secrets.has(name));
-  if (sameSecret) throw new Refusal("IN_USE", `Both users have a secret named '${sameSecret.name}': delete one first.`);
-  const asked = await secretsAskedBy(needs, given);
-  const gained = kept.secrets.find(({ name }) => asked.has(name));
-  if (gained) {
-    const words = `A resource of the user '${user.id}' refers to a secret '${gained.name}', which '${user.id}' lacks and '${heir.id}' has`;
-    throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to another user.`);
-  }
-  auditing.note({ action: "user.transfer", resource: user.id, after: { to: heir.id, what: describe(given) } });
-  await registry.giveAll(user.no, heir.no);
-}
-
-/** The names of the secrets that a user's resources refer to, now and in the versions that their workers are made of. */
-async function secretsAskedBy(
-  { registry }: Needs<"registry">,
-  { endpoints, templates }: Awaited<ReturnType<typeof owns>>,
-) {
-  const envs = [...endpoints, ...templates].map(({ settings }) => settings.env);
-  for (const endpoint of endpoints)
-    for (const n of new Set([endpoint.version, servingVersion(endpoint)])) {
-      if (turns.isOver) await turns.take(["changes"]);
-      const release = await registry.release(endpoint.no, n);
-      if (release) envs.push(release.settings.env, release.template.env);
-    }
-  return new Set(envs.flatMap(secretsNamed));
 }
 
 /** What the audit log shows of a user. */

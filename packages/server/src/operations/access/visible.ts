@@ -3,6 +3,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
+import { isPod, type Pod } from "../../domain/pods/pod.js";
 import { forbidden } from "../../errors.js";
 import type { Needs } from "../needs.js";
 
@@ -32,7 +33,16 @@ export function visibleVolumes({ registry }: Needs<"registry">, caller: ApiKey):
 
 /** The endpoints that a key sees. */
 export const visibleEndpoints = ({ registry }: Needs<"registry">, caller: ApiKey): Endpoint[] =>
-  registry.endpoints().filter((endpoint) => isVisible(caller, endpoint));
+  registry.endpoints().filter((endpoint) => !isPod(endpoint) && isVisible(caller, endpoint));
+
+/** A user's pods, which keys of chosen endpoints never see. */
+export function visiblePods({ registry }: Needs<"registry">, caller: ApiKey): Pod[] {
+  seesMore(caller, "pods");
+  return registry
+    .endpoints()
+    .filter(isPod)
+    .filter((pod) => isVisible(caller, pod));
+}
 
 /** Refuses a key that is limited to chosen endpoints. `what`: the resources that such a key never sees. */
 export function seesMore(caller: ApiKey, what: string): void {

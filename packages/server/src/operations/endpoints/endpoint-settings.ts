@@ -135,7 +135,8 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
 const gpuTypesHere = ({ facts }: Checking["here"], { hosts }: Checking["registry"]): string[] =>
   [facts(), ...hosts].flatMap(({ gpus }) => gpus.map(({ name }) => name));
 
-function gpuTypes(
+/** The GPU types that are asked for, by type or tier; refuses unknown ones. */
+export function gpuTypes(
   { here, registry }: Checking,
   input: EndpointInput,
   before: readonly string[],
@@ -160,7 +161,8 @@ function gpuTypes(
   return found.types;
 }
 
-function locations(text: string): string {
+/** Countries and data centres, checked. */
+export function locations(text: string): string {
   const codes = text
     .split(",")
     .map((code) => code.trim())
@@ -173,7 +175,8 @@ function locations(text: string): string {
   return codes.join(",");
 }
 
-function volumes(
+/** The network volumes that are asked for; refuses those of others. */
+export function volumes(
   { registry }: Checking,
   caller: ApiKey,
   input: EndpointInput,

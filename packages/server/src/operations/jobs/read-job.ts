@@ -94,9 +94,12 @@ export const whyThrottled = (workers: readonly LiveWorker[]): string | undefined
   workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
 
 /** Why no host can run this endpoint's workers; undefined if one can. */
-export function obstacle(needs: Needs<"here" | "registry" | "clock">, endpoint: Endpoint) {
+export function obstacle(
+  needs: Needs<"here" | "registry" | "clock">,
+  endpoint: Endpoint,
+  hosts: readonly HostView[] = liveHosts(needs),
+) {
   const { locations, dataCenterIds } = endpoint.settings;
-  const hosts = liveHosts(needs);
   if (hosts.some((host) => isThere(host, endpoint.settings))) return undefined;
   const places = [...new Set(hosts.map(({ location }) => location))].join(" and ");
   const whose = hosts.length === 1 ? "the only host here is" : "the hosts here are";

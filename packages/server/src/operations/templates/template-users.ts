@@ -1,13 +1,14 @@
 import { changed } from "../../domain/access/audit.js";
 import type { Template } from "../../domain/endpoints/template.js";
+import { isPod } from "../../domain/pods/pod.js";
 import { auditing } from "../../store/audit.js";
 import type { Needs } from "../needs.js";
 
-/** The endpoints that use a template. */
+/** The endpoints that use a template. A pod keeps a copy of its own. */
 export const usersOf = ({ registry }: Needs<"registry">, template: Template) =>
   registry
     .endpoints()
-    .filter(({ settings, deletedAt }) => deletedAt === undefined && settings.templateId === template.id);
+    .filter((each) => each.deletedAt === undefined && !isPod(each) && each.settings.templateId === template.id);
 
 /** Deletes a template that was made with an endpoint, once no endpoint uses it. Within a change. */
 export async function dropInlineTemplate(needs: Needs<"registry">, templateId: string): Promise<void> {

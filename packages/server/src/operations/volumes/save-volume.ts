@@ -4,6 +4,7 @@ import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
+import { isPod } from "../../domain/pods/pod.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -114,7 +115,9 @@ async function useOf({ registry }: Saving, endpoint: Endpoint, id: string): Prom
   const { no, settings } = endpoint;
   const isDeleted = endpoint.deletedAt !== undefined;
   if (!isDeleted && settings.networkVolumeIds.includes(id))
-    return `The endpoint '${endpoint.id}' uses this volume; detach it first.`;
+    return isPod(endpoint)
+      ? `The pod '${endpoint.id}' uses this volume; delete the pod first.`
+      : `The endpoint '${endpoint.id}' uses this volume; detach it first.`;
   const has = async (version: number) =>
     (await registry.release(no, version))?.settings.networkVolumeIds.includes(id) ?? false;
   const serving = servingVersion(endpoint);

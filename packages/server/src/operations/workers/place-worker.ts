@@ -28,7 +28,16 @@ export async function placeFor(
   { hosts, reserved }: Supply = supplyOf(needs),
 ): Promise<Placement> {
   const need = await needFor(needs, endpoint, version, hosts);
-  return place(need, hosts, endpoint.settings, holdingsFor(needs, endpoint, reserved));
+  const there = hostsFor(endpoint, hosts);
+  if (there.length === 0 && hosts.length > 0)
+    return { lacks: "Its volume is on a host that is away; it starts when the host is back.", giveWay: [] };
+  return place(need, there, endpoint.settings, holdingsFor(needs, endpoint, reserved));
+}
+
+/** The hosts where an endpoint's workers may run: a pod runs where its own volume is. */
+function hostsFor({ settings }: Endpoint, hosts: readonly HostView[]): readonly HostView[] {
+  const hostNo = settings.pod?.volumeHostNo;
+  return hostNo === undefined ? hosts : hosts.filter(({ no }) => no === hostNo);
 }
 
 /**
@@ -43,7 +52,7 @@ export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(with
   );
   return (without) => {
     const held = staying.filter(({ workerNo }) => !without.includes(workerNo));
-    return "hostNo" in place(need, hosts, endpoint.settings, held);
+    return "hostNo" in place(need, hostsFor(endpoint, hosts), endpoint.settings, held);
   };
 }
 

@@ -97,7 +97,7 @@ function view({ registry }: Needs<"registry">, endpoint: Endpoint, row: Worker, 
  * How to reach the ports of a worker with a network of its own: by its address, and by the ports published for it
  * (contract of pods: portMappings, publicIp).
  */
-function reachedAt(handle: Worker["handle"]) {
+export function reachedAt(handle: Worker["handle"]) {
   const { address, published, publishedAt } = handle?.network ?? {};
   const isAll = publishedAt === "0.0.0.0" || publishedAt === "::";
   return {

@@ -1,5 +1,6 @@
 import { topics } from "../../bell.js";
 import { servingVersion } from "../../domain/endpoints/endpoint.js";
+import { isPod } from "../../domain/pods/pod.js";
 import { type Exit, failedToStart } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
@@ -25,7 +26,15 @@ export async function noteCall(
   }
   if (!call.isTake) return;
   worker.busyAt = Math.max(worker.busyAt, worker.row.readyAt ?? now);
-  if (worker.row.readyAt !== undefined) return;
+  if (worker.row.readyAt === undefined) await noteReady({ clock, registry, bell, emit }, worker);
+}
+
+/** Records that a worker is ready: it asked for its first job, or its pod's container runs. */
+export async function noteReady(
+  { clock, registry, bell, emit }: Needs<"clock" | "registry" | "bell" | "emit">,
+  worker: LiveWorker,
+): Promise<void> {
+  const now = clock.now();
   const endpoint = registry.endpointByNo(worker.row.endpointNo);
   // not awaited: the first job must not wait for the disk. If lost in a crash, it is noted at the next take
   registry
@@ -143,7 +152,7 @@ export async function endWorker(
   try {
     await Promise.all([
       // at the same time: a scaler that saw only the end would start the next worker without a pause
-      !isBlameless && failedToStart(row, held.length, ended.endedAt) && noteFailedStart(needs, worker, how),
+      !isBlameless && hasFailed(needs, worker, held.length, ended.endedAt) && noteFailedStart(needs, worker, how),
       giveBackAll(needs, worker, last),
     ]);
     isOurs = await needs.registry.changeWorker(worker, { by: "end", ...ended });
@@ -188,6 +197,12 @@ export async function settleOrphans(
   await Promise.all(held.map((job) => (job.stopWanted ? undefined : loseJob(needs, job, why, excused, last))));
   // this includes jobs cancelled just now because their endpoint is deleted
   await Promise.all(held.map((job) => needs.jobs.confirmStopped({ workerNo: job.workerNo, jobNos: [job.no] })));
+}
+
+/** Whether a worker's end counts as a failed start. A pod is to stay, so that each end that nobody asked for does. */
+function hasFailed({ registry }: Living, { row }: LiveWorker, held: number, now: number): boolean {
+  if (isPod(registry.endpointByNo(row.endpointNo))) return row.wanted === "running";
+  return failedToStart(row, held, now);
 }
 
 async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: string): Promise<void> {

@@ -9,7 +9,7 @@ import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import { logPath } from "../log-files/log-file.js";
 import { Away } from "./away.js";
-import { statOf } from "./process-table.js";
+import { statOf, workerIdName } from "./process-table.js";
 import { markName, Sweep } from "./sweep.js";
 import { WorkerLog } from "./worker-log.js";
 
@@ -76,7 +76,7 @@ function start(call: Call): ReturnType<typeof launch> {
 
 function launch(call: Call): Promise<{ pid: number; startTime: string }> {
   const { id, argv = [], cwd } = call;
-  const env = { ...call.env, [markName]: mark };
+  const env = { ...call.env, [markName]: mark, [workerIdName]: id };
   return new Promise((resolve, reject) => {
     const child = spawn(argv[0] ?? "", argv.slice(1), { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     child.once("error", (error: NodeJS.ErrnoException) =>

@@ -43,14 +43,20 @@ function environmentOf(pid: number): readonly string[] {
   }
 }
 
-/** The environment entry with the worker's id, which all of its processes carry. */
-export const idEntry = (workerId: string): string => `RUNPOD_POD_ID=${workerId}`;
+/** Carries the id of a worker whose program is told another one: of a pod's process, the pod's. */
+export const workerIdName = "MILLRACE_WORKER_ID";
+
+/** The environment entries with a worker's id: all of its processes carry one of them. */
+export const idEntries = (workerId: string): string[] => [`RUNPOD_POD_ID=${workerId}`, `${workerIdName}=${workerId}`];
 
 /**
  * Whether any process of a worker's group is alive, leader or child, recognised by the worker's id in its environment.
  */
 const groupIsOurs = (group: number, workerId: string): boolean =>
-  pids().some((pid) => statOf(pid)?.group === group && environmentOf(pid).includes(idEntry(workerId)));
+  pids().some((pid) => statOf(pid)?.group === group && hasId(environmentOf(pid), workerId));
+
+const hasId = (environment: readonly string[], workerId: string): boolean =>
+  idEntries(workerId).some((entry) => environment.includes(entry));
 
 /** Kills a worker's whole group, if it is certain that the group is the worker's. */
 export function killGroup(workerId: string, id: ProcessId): void {

@@ -1,4 +1,4 @@
-import { endMarked, idEntry } from "./process-table.js";
+import { endMarked, idEntries } from "./process-table.js";
 
 /** The environment variable by which a keeper, and all processes of its workers, carry their data directory's mark. */
 export const markName = "MILLRACE_KEEPER";
@@ -28,7 +28,7 @@ export class Sweep {
 
   /** Ends all processes of a worker. Workers that end while the table is being read share the next read. */
   worker(id: string): Promise<void> {
-    this.#wanted.add(idEntry(id));
+    for (const entry of idEntries(id)) this.#wanted.add(entry);
     this.#next ??= this.#running.then(() => {
       const wanted = this.#wanted;
       this.#wanted = new Set();

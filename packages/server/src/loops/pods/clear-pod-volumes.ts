@@ -1,0 +1,65 @@
+import { opendir } from "node:fs/promises";
+import { join } from "node:path";
+import { podOfVolume } from "../../domain/pods/pod.js";
+import { limits } from "../../limits/index.js";
+import type { Needs } from "../../operations/needs.js";
+import type { EndpointStore } from "../../store/index.js";
+import type { Loop } from "../loop.js";
+
+type Clearing = Needs<"registry" | "here" | "emit">;
+
+/**
+ * Removes the volumes of deleted pods from this host, once their containers have ended. Looks for their directories, so
+ * that none is left behind by a host that was away when its pod was deleted.
+ */
+export function clearPodVolumesLoop(needs: Clearing, store: Pick<EndpointStore, "existing">): Loop {
+  const failed = new Set<string>();
+  return {
+    name: "clear-pod-volumes",
+    topics: ["workers"],
+    gapMs: limits.podVolumesGapMs,
+    async tick(now, signal) {
+      const { dir, held, quota, bounds } = needs.here.volumes;
+      const orphans = await orphaned(needs, store, dir, failed);
+      for (const volumeId of orphans) {
+        if (signal.aborted) break;
+        bounds.delete(volumeId);
+        try {
+          await held?.remove(volumeId); // first: the directory is what the next look finds it by
+          await quota.remove(join(dir, volumeId));
+        } catch (error) {
+          failed.add(volumeId);
+          const message = `the volume ${volumeId} of a deleted pod could not be removed; remove it by hand`;
+          needs.emit({ type: "server.warning", message, error });
+        }
+      }
+      return orphans.length > 0 ? now : undefined;
+    },
+  };
+}
+
+/** Volumes here whose pods are deleted and have no worker any more. */
+async function orphaned(
+  { registry }: Clearing,
+  store: Pick<EndpointStore, "existing">,
+  dir: string,
+  failed: ReadonlySet<string>,
+): Promise<string[]> {
+  const found: { volumeId: string; podId: string }[] = [];
+  const opened = await opendir(dir).catch(() => undefined);
+  if (!opened) return [];
+  for await (const { name } of opened) {
+    const podId = podOfVolume(name);
+    if (podId === undefined || failed.has(name) || registry.pod(podId) || isInUse(registry, podId)) continue;
+    found.push({ volumeId: name, podId });
+    if (found.length >= limits.podVolumesAtOnce) break;
+  }
+  if (found.length === 0) return [];
+  // memory may not know yet what another server has just made
+  const existing = new Set(await store.existing(found.map(({ podId }) => podId)));
+  return found.filter(({ podId }) => !existing.has(podId)).map(({ volumeId }) => volumeId);
+}
+
+function isInUse(registry: Clearing["registry"], podId: string): boolean {
+  return registry.endpoints().some(({ id, no }) => id === podId && registry.workersOf(no).length > 0);
+}
