@@ -2,6 +2,7 @@ export * from "./account.js";
 export * from "./catalog.js";
 export * from "./container.js";
 export * from "./endpoints.js";
+export * from "./pods.js";
 export * from "./problems.js";
 export * from "./registries.js";
 export * from "./templates.js";

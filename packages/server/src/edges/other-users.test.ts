@@ -1,14 +1,3 @@
-import {
-  type GraphQLArgument,
-  type GraphQLField,
-  type GraphQLInputType,
-  getNamedType,
-  isEnumType,
-  isInputObjectType,
-  isListType,
-  isNonNullType,
-  isObjectType,
-} from "graphql";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Scope } from "../domain/access/key.js";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
@@ -18,6 +7,7 @@ import { createPod } from "../operations/pods/save-pod.js";
 import { createVolume } from "../operations/volumes/save-volume.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
+import { selectionsOf } from "./every-field-fixture.js";
 import { schema } from "./graphql/schema/index.js";
 
 /** A text in everything that the admin owns: no reply to another user may contain it. */
@@ -49,6 +39,8 @@ const unknown: Record<string, string> = {
   absentId: "nothing",
   "*": "v1/models",
 };
+/** The admin's things, by the names of GraphQL's arguments. */
+const given = (name: string) => ({ id: ids.endpointId, templateName: `template ${mark}` })[name] ?? ids[name];
 const keys = new Map<string, string>();
 let endpoint: Endpoint;
 let worker: LiveWorker;
@@ -261,13 +253,15 @@ describe("No key but the admin's own", () => {
         ["mutation", mutation],
       ] as const) {
         for (const field of Object.values(type?.getFields() ?? {})) {
-          const text = `${kind} { ${field.name}${argumentsOf(field)}${selectionOf(field)} }`;
-          const got = await http.post("/graphql", { query: text }, { key });
-          const what = `${text} with a key that is ${name}: ${got.text}`;
-          expect(got.text.replaceAll(`named 'template ${mark}'`, ""), what).not.toContain(mark);
-          if (key === "mr_nothing") expect(got.status, what).toBe(401);
-          else expect([200, 401], what).toContain(got.status);
-          if (kind === "mutation" && !got.json.errors) expect(got.text, what).not.toContain(ids.endpointId);
+          for (const selected of selectionsOf(kind, field, given)) {
+            const text = `${kind} { ${selected} }`;
+            const got = await http.post("/graphql", { query: text }, { key });
+            const what = `${text} with a key that is ${name}: ${got.text}`;
+            expect(got.text.replaceAll(`named 'template ${mark}'`, ""), what).not.toContain(mark);
+            if (key === "mr_nothing") expect(got.status, what).toBe(401);
+            else expect([200, 401], what).toContain(got.status);
+            if (kind === "mutation" && !got.json.errors) expect(got.text, what).not.toContain(ids.endpointId);
+          }
         }
       }
     }
@@ -282,34 +276,3 @@ describe("No key but the admin's own", () => {
     }
   });
 });
-
-/** Arguments that name the admin's things wherever they can. */
-const argumentsOf = ({ args }: GraphQLField<unknown, unknown>): string => {
-  const given = args.map((each: GraphQLArgument) => `${each.name}: ${literalOf(each.name, each.type)}`);
-  return given.length === 0 ? "" : `(${given.join(", ")})`;
-};
-
-function literalOf(name: string, type: GraphQLInputType): string {
-  if (isNonNullType(type)) return literalOf(name, type.ofType);
-  if (isListType(type)) return "[]";
-  if (isEnumType(type)) return type.getValues()[0]?.name ?? "null";
-  if (isInputObjectType(type)) {
-    const fields = Object.values(type.getFields()).map((each) => `${each.name}: ${literalOf(each.name, each.type)}`);
-    return `{${fields.join(", ")}}`;
-  }
-  const scalar = getNamedType(type).name;
-  if (scalar === "Int" || scalar === "Float") return "1";
-  if (scalar === "Boolean") return "false";
-  const id = { id: ids.endpointId, templateName: `template ${mark}` }[name] ?? ids[name];
-  return JSON.stringify(id ?? "");
-}
-
-/** All fields of a type, three levels deep. */
-function selectionOf(field: GraphQLField<unknown, unknown>, depth = 3): string {
-  const type = getNamedType(field.type);
-  if (!isObjectType(type)) return "";
-  const fields = Object.values(type.getFields())
-    .filter((each) => depth > 1 || !isObjectType(getNamedType(each.type)))
-    .map((each) => `${each.name}${argumentsOf(each)}${selectionOf(each, depth - 1)}`);
-  return ` { ${fields.join(" ")} }`;
-}

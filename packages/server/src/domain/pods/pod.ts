@@ -47,7 +47,15 @@ export function podState(pod: Pod, worker: Worker | undefined): PodState {
 }
 
 /** The actions that a pod in this state can be given. */
-export const actionsIn = (state: PodState, locked: boolean): string[] => {
-  if (locked) return state === "EXITED" ? ["start"] : [];
-  return state === "EXITED" ? ["start", "terminate"] : ["stop", "restart", "terminate"];
+export function actionsIn(state: PodState, locked: boolean): readonly string[] {
+  const actions = actionsByState[state];
+  return locked ? actions.filter((action) => action === "start") : actions;
+}
+
+const actionsByState: Readonly<Record<PodState, readonly string[]>> = {
+  PROVISIONING: ["stop", "terminate"],
+  STARTING: ["stop", "terminate"],
+  RUNNING: ["stop", "restart", "terminate"],
+  EXITED: ["start", "terminate"],
+  ERROR: ["start", "stop", "terminate"],
 };

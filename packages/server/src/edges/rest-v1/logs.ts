@@ -17,6 +17,7 @@ import {
   readEndpointLog,
   readWorkerLog,
 } from "../../operations/logs/read-logs.js";
+import { findPod } from "../../operations/pods/save-pod.js";
 import { ownWorker } from "../../operations/workers/show-workers.js";
 import { turns } from "../../turns.js";
 import { holdFor } from "../shared/access.js";
@@ -78,6 +79,17 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
       return answer(parts, request, reply, endpoint, {
         read: (ask, signal) => readEndpointLog(parts, endpoint, ask, signal),
         follow: (ask, shown, signal) => followEndpointLog(parts, endpoint, ask, shown, signal),
+      });
+    },
+  );
+  app.get(
+    "/pods/:podId/logs",
+    doc("The output of all containers that a pod has had in the last day", "pods", "podId"),
+    async (request, reply) => {
+      const pod = await findPod(parts, request.caller, idOf(request, "podId"));
+      return answer(parts, request, reply, pod, {
+        read: (ask, signal) => readEndpointLog(parts, pod, ask, signal),
+        follow: (ask, shown, signal) => followEndpointLog(parts, pod, ask, shown, signal),
       });
     },
   );

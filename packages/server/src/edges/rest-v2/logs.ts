@@ -1,21 +1,23 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
 import { maySee } from "../../domain/access/key.js";
 import { momentOf } from "../../domain/workers/log-line.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
-import { followWorkerLog, type LogEvent } from "../../operations/logs/follow-logs.js";
+import { followEndpointLog, followWorkerLog, type LogEvent } from "../../operations/logs/follow-logs.js";
 import {
   assertKeptHere,
   type LinePosition,
   type LogAsk,
+  readEndpointLog,
   readWorkerLog,
   type ShownLine,
 } from "../../operations/logs/read-logs.js";
+import { findPod } from "../../operations/pods/save-pod.js";
 import { ownWorker } from "../../operations/workers/show-workers.js";
 import { holdFor } from "../shared/access.js";
-import { type EventForm, followLog, goneOf, type LogRouteParts } from "../shared/logs/follow-log.js";
+import { type EventForm, followLog, goneOf, type Log, type LogRouteParts } from "../shared/logs/follow-log.js";
 import { slicesOf } from "../shared/logs/slices.js";
 import { idOf } from "../shared/params.js";
 import { route } from "./route-schema.js";
@@ -54,18 +56,45 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
         throw new Refusal("NOT_FOUND", `This endpoint has no worker '${workerId.slice(0, 80)}'.`);
       const worker = parts.registry.worker(workerId) ?? { row };
       assertKeptHere(parts, worker);
-      holdFor(parts, request.caller, reply, (scope) => maySee(scope, endpoint.id));
-      const asked = request.query as Query;
-      const log = {
-        read: (ask: LogAsk, signal: AbortSignal) => readWorkerLog(parts, worker, ask, signal),
-        follow: (...[ask, shown, signal]: Parameters<Parameters<typeof followLog>[2]["follow"]>) =>
-          followWorkerLog(parts, worker, ask, shown, signal),
-      };
-      const ask = askOf(asked, positionOf(request.headers["last-event-id"]));
-      const form = eventsOf(asked.source, () => parts.clock.wallNow());
-      return followLog(parts, { request, reply, gone: goneOf(reply) }, log, ask, form);
+      return answer(parts, request, reply, endpoint.id, {
+        read: (ask, signal) => readWorkerLog(parts, worker, ask, signal),
+        follow: (ask, shown, signal) => followWorkerLog(parts, worker, ask, shown, signal),
+      });
     },
   );
+  app.get(
+    "/pods/:podId/logs",
+    route({
+      operationId: "getPodLogs",
+      summary: "The output of a pod's containers as server-sent events, as it comes",
+      tag: "pods",
+      names: ["podId"],
+      querystring: query,
+      reply: Type.String({ description: "Events with an id, and data of source, line and ts." }),
+      media: "text/event-stream",
+    }),
+    async (request, reply) => {
+      const pod = await findPod(parts, request.caller, idOf(request, "podId"));
+      return answer(parts, request, reply, pod.id, {
+        read: (ask, signal) => readEndpointLog(parts, pod, ask, signal),
+        follow: (ask, shown, signal) => followEndpointLog(parts, pod, ask, shown, signal),
+      });
+    },
+  );
+}
+
+function answer(
+  parts: LogRouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  endpointId: string,
+  log: Log,
+): Promise<unknown> {
+  holdFor(parts, request.caller, reply, (scope) => maySee(scope, endpointId));
+  const asked = request.query as Query;
+  const ask = askOf(asked, positionOf(request.headers["last-event-id"]));
+  const form = eventsOf(asked.source, () => parts.clock.wallNow());
+  return followLog(parts, { request, reply, gone: goneOf(reply) }, log, ask, form);
 }
 
 function askOf({ tail = "100", since }: Query, after: LinePosition | undefined): LogAsk {

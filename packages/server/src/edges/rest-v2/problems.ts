@@ -28,8 +28,14 @@ export function tellProblems(app: FastifyInstance, { emit }: { readonly emit: Em
     request.countedBody?.release();
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     const isMisfit = typeof error === "object" && error !== null && "validation" in error && Boolean(error.validation);
-    return sendProblem(reply, refusal, refusal.isForbidden ? 403 : isMisfit ? 422 : refusal.status);
+    return sendProblem(reply, refusal, isMisfit ? 422 : statusOf(refusal));
   });
+}
+
+/** REST v2 tells a key without the right, and a resource in the wrong state, from other mistakes. */
+function statusOf({ isForbidden, code, status }: Refusal): number {
+  if (isForbidden) return 403;
+  return code === "INVALID_STATE" ? 409 : status;
 }
 
 /** The names that fields have in REST v2, by the names that operations know them by. */

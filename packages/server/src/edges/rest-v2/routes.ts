@@ -7,6 +7,7 @@ import { lendRooms } from "../shared/replies/room.js";
 import { accountReads, accountWrites } from "./account.js";
 import { catalogRoutes } from "./catalog.js";
 import { logRoutes } from "./logs.js";
+import { podReads, podWrites } from "./pods.js";
 import { tellProblems } from "./problems.js";
 import { absentReads, absentWrites, registryReads, registryWrites } from "./registries.js";
 import { buildReads, type RestV2Parts, serverlessReads, serverlessWrites } from "./serverless.js";
@@ -27,6 +28,7 @@ export async function restV2Routes(app: FastifyInstance, parts: RestV2Parts): Pr
     volumeWrites(scope, parts);
     registryWrites(scope, parts);
     accountWrites(scope, parts);
+    podWrites(scope, parts);
     absentWrites(scope);
   });
   await app.register(async (scope) => {
@@ -39,6 +41,7 @@ export async function restV2Routes(app: FastifyInstance, parts: RestV2Parts): Pr
     catalogRoutes(scope, parts);
     publicTemplateReads(scope, parts);
     accountReads(scope, parts);
+    podReads(scope, parts);
     buildReads(scope, parts);
     absentReads(scope);
   });

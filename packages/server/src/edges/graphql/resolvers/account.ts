@@ -8,6 +8,7 @@ import {
 } from "../../../operations/access/save-secret.js";
 import { savePubKey } from "../../../operations/access/ssh-keys.js";
 import { seesMore, visibleRegistryAuths, volumeFor } from "../../../operations/access/visible.js";
+import { listPods } from "../../../operations/pods/list-pods.js";
 import { showRegistryAuth, showVolume } from "../../../operations/show-resources.js";
 import {
   createRegistryAuth,
@@ -18,6 +19,7 @@ import {
 import { dataCenters } from "./catalog.js";
 import type { Context } from "./context.js";
 import { endpointView } from "./endpoints.js";
+import { podsView } from "./pods.js";
 import { templateView } from "./templates.js";
 
 export interface Credentials {
@@ -76,7 +78,10 @@ function myself(_: unknown, { caller, parts, seen }: Context) {
     containerRegistryCreds: (_: unknown, { answer }: Context) =>
       answer.list(visibleRegistryAuths(parts, caller), showRegistryAuth),
     secrets: async (_: unknown, { answer }: Context) => answer.list(await secretsOf(parts, caller), showSecret),
-    pods: [],
+    pods: ({ input }: { input?: { podId?: string | null } | null }, context: Context) => {
+      const view = podsView(context);
+      return context.answer.list(listPods(parts, caller, { id: input?.podId ?? undefined }), view);
+    },
     flashApps: [],
     datacenters: dataCenters,
     savingsPlans: [],
@@ -94,7 +99,6 @@ function myself(_: unknown, { caller, parts, seen }: Context) {
 
 export const accountResolvers = {
   myself,
-  pod: null,
   saveRegistryAuth,
   updateRegistryAuth: changeRegistryAuth,
   deleteRegistryAuth: removeRegistryAuth,

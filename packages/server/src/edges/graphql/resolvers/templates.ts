@@ -12,7 +12,7 @@ import {
 import { type Context, entriesOf, type Fields, fromPairs, sent, toPairs } from "./context.js";
 
 /** A command's words; one more than allowed is enough for the rule that refuses them. */
-const wordsOf = (command: string | null) => splitCommand(command ?? "", limits.listItemsMax + 1);
+export const wordsOf = (command: string | null) => splitCommand(command ?? "", limits.listItemsMax + 1);
 
 export function templateView({ caller }: Pick<Context, "caller">, template: Template) {
   const { id, settings } = template;

@@ -52,6 +52,15 @@ type Mutation {
   "True when it is done."
   secretDelete(id: ID!): Boolean
   updateUserSettings(input: UpdateUserSettingsInput): Myself
+  podFindAndDeployOnDemand(input: PodFindAndDeployOnDemandInput): Pod
+  "The same: nothing here is let to the highest bidder."
+  podRentInterruptable(input: PodFindAndDeployOnDemandInput): Pod
+  deployCpuPod(input: deployCpuPodInput): Pod
+  podStop(input: PodStopInput!): Pod
+  podResume(input: PodResumeInput!): Pod
+  podBidResume(input: PodBidResumeInput!): Pod
+  "Null when it is done."
+  podTerminate(input: PodTerminateInput!): String
   addModelToRepo(input: AddModelToRepoInput!): ModelRepoResult
   removeModelFromRepo(input: RemoveModelFromRepoInput!): ModelRepoResult
   createModelRepoUpload(input: CreateModelRepoUploadInput!): ModelRepoResult
