@@ -1,7 +1,7 @@
 // `npm test`, `test:fast`, `test:machine`: prepares the clone and the machine, runs the tests of that gear, and ends
 // with the line `N passed, N failed`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
 import { installMachineNeeds } from "./machine.mjs";
 import {
@@ -12,11 +12,11 @@ import {
   locked,
   main,
   readText,
-  root,
   run,
   SetUpFailure,
   withProgress,
 } from "./set-up.mjs";
+import { filesAgain, tallyOf, together } from "./tally.mjs";
 
 /** The stock Python SDKs, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
 const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
@@ -31,7 +31,8 @@ const usage = `Usage: npm test [-- path …]             the tests that need no 
        npm run test:machine [-- path …] containers, fuzzing, floods, power cuts, deployment
 
 With paths, or parts of paths, exactly the matching test files run, whatever their kind. Missing packages that these
-files need are installed first, if this user may install them. The last line is \`N passed, N failed\`.
+files need are installed first, if this user may install them. The last line is \`N passed, N failed\`. In a whole
+run, files that fail are run once more, alone; tests that pass only then are named.
 
 Exit codes: 0 all passed · 1 some failed, were skipped in a whole run, or could not be run · 2 unknown option or path`;
 
@@ -59,13 +60,15 @@ async function test() {
   );
   if (wanted.has("python")) await makeVenv();
   if (wanted.has("clients")) await installClients();
-  const { passed, failed, failures, skipped, isGreen } = await runTests();
+  const { passed, failures, skipped, onlyAlone } = await runTests();
+  const failed = failures.length;
   const mustNotSkip = skipped > 0 && words.length === 0;
   if (mustNotSkip) failures.push(`${skipped} skipped or marked todo: in a full run every test must run.`);
+  for (const line of onlyAlone) console.log(`PASSED ONLY WHEN RUN AGAIN, ALONE: ${line}`);
   for (const failure of failures) console.log(failure);
-  writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed, failures }));
+  writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed, failures, onlyAlone }));
   console.log(`${passed} passed, ${failed} failed`);
-  return isGreen && !mustNotSkip ? 0 : 1;
+  return failed === 0 && !mustNotSkip ? 0 : 1;
 }
 
 // ---- Python
@@ -112,42 +115,25 @@ async function installClients() {
 // ---- The tests
 
 async function runTests() {
+  const first = await runFiles(files);
+  const again = words.length === 0 ? filesAgain(first) : [];
+  if (again.length === 0) return { ...first, onlyAlone: [] };
+  console.log(`Running what failed once more, alone: ${again.join(" ")}`);
+  return together(first, await runFiles(again, ["--maxWorkers=1", "--no-file-parallelism"]));
+}
+
+async function runFiles(some, options = []) {
   mkdirSync(cache, { recursive: true });
   const file = join(cache, `vitest-${process.pid}.json`);
   // a person at a terminal sees each file; a log has only the failures
   const told = process.stdout.isTTY ? "default" : "minimal";
   const reporters = [`--reporter=${told}`, "--reporter=json", `--outputFile.json=${file}`];
   const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv, MILLRACE_TEST_CLIENTS: clients };
-  const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...files], {
+  const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...options, ...some], {
     env,
     stdio: ["ignore", "inherit", "inherit"],
   });
   const report = readText(file);
-  if (existsSync(file)) renameSync(file, join(cache, "vitest.json"));
-  return tally(code, report);
-}
-
-/** Counts a report. A failure outside the tests (a file that does not load, a stray error) counts as a failed test. */
-function tally(code, report) {
-  if (report === undefined)
-    return { passed: 0, failed: 1, failures: ["The tests did not finish."], skipped: 0, isGreen: false };
-  const { numPassedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(report);
-  const failures = testResults.filter((suite) => suite.status === "failed").flatMap(failuresOf);
-  if (code !== 0 && failures.length === 0) failures.push(`No test failed, but the run ended with exit code ${code}.`);
-  return {
-    passed: numPassedTests,
-    failed: failures.length,
-    failures,
-    skipped: numPendingTests + numTodoTests,
-    isGreen: failures.length === 0,
-  };
-}
-
-/** One line for each failed test of a file, or one for the file. */
-function failuresOf({ name, message, assertionResults }) {
-  const file = relative(root, name);
-  const short = (text) => text.trim().split("\n").slice(0, 3).join(" / ").slice(0, 400);
-  const failed = assertionResults.filter((test) => test.status === "failed");
-  if (failed.length === 0) return [`FAILED outside its tests: ${file}: ${short(message ?? "")}`];
-  return failed.map((test) => `FAILED ${file}: ${test.fullName}: ${short(test.failureMessages[0] ?? "")}`);
+  if (existsSync(file)) renameSync(file, join(cache, some === files ? "vitest.json" : "vitest-again.json"));
+  return tallyOf(code, report);
 }
