@@ -17,7 +17,7 @@ interface Facts {
   stop: { stopAt: number; killAt: number; why: string };
   killSooner: { killAt: number };
   rehost: { hostNo: number };
-  prepare: { secretHash: string; workerUrl: string; address?: string; handle?: WorkerHandle };
+  prepare: { secretHash: string; workerUrl?: string; address?: string; handle?: WorkerHandle };
   start: { startedAt: number; imageAt?: number; madeAt?: number; address?: string; handle?: WorkerHandle };
   freeze: object;
   askToStop: { askedAt: number };

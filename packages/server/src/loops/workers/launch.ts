@@ -53,7 +53,8 @@ const volumeTarget = "/runpod-volume";
 /** A worker's specification, the server's URL for it, and the address of its own HTTP server if it has one. */
 export interface Launch {
   readonly spec: WorkerSpec;
-  readonly workerUrl: string;
+  /** Absent for a pod, which never calls us. */
+  readonly workerUrl?: string;
   readonly address?: string;
 }
 
@@ -70,7 +71,7 @@ export async function launchOf(
   const { template: settings, settings: own } = release;
   const isImage = sourceOf(settings.imageName) === "image";
   const pod = isPod(endpoint) ? endpoint : undefined;
-  const workerUrl = pod ? "" : await options.workerUrl(isImage); // a pod never calls us
+  const workerUrl = pod ? undefined : await options.workerUrl(isImage);
   // a pod's container is its own, whichever template it was copied from
   const isOwn = pod !== undefined || needs.registry.template(own.templateId)?.ownerNo === endpoint.ownerNo;
   const { env: variables, hidden } = await fillSecrets(needs, endpoint.ownerNo, { env: settings.env, isOwn }, own.env);
@@ -80,7 +81,7 @@ export async function launchOf(
     workerId: row.id,
     endpointId: endpoint.id,
     secret,
-    workerUrl,
+    workerUrl: workerUrl ?? "",
     hostname: hostname(),
     location: needs.here.facts().location ?? "",
     ...shareOf(row.resources, needs.here.facts()),
@@ -97,7 +98,11 @@ export async function launchOf(
         ...limitsOf(row.resources),
       }
     : ofDirectory(needs, options, endpoint, settings, facts, { volume, environment });
-  return { workerUrl, spec: { ...spec, hidden }, ...(address ? { address: addressText(address) } : {}) };
+  return {
+    spec: { ...spec, hidden },
+    ...(workerUrl === undefined ? {} : { workerUrl }),
+    ...(address ? { address: addressText(address) } : {}),
+  };
 }
 
 /** Where a worker's HTTP server will be. In a network of its own, its host is not known before it runs. */

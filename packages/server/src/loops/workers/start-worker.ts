@@ -71,7 +71,7 @@ export class WorkerStarts {
     const isPrepared = await registry.changeWorker(worker, {
       by: "prepare",
       secretHash: vault.hash(secret),
-      workerUrl,
+      ...(workerUrl === undefined ? {} : { workerUrl }),
       ...(address === undefined ? {} : { address }),
       ...(handle ? { handle } : {}),
     });

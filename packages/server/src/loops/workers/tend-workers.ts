@@ -174,11 +174,12 @@ class Tender {
     const seen = await this.#options.provider.look(row.id, row.handle);
     if (seen.state !== "unknown") await hideHeldSecrets(this.#needs, worker);
     if (seen.state === "running") {
-      const workerUrl = await this.#options.workerUrl(seen.handle.network !== undefined);
+      const hasOwnNetwork = seen.handle.network !== undefined;
+      const workerUrl = row.workerUrl === undefined ? undefined : await this.#options.workerUrl(hasOwnNetwork);
       known.add(row.id);
       const startedAt = row.startedAt ?? clock.now();
       await registry.changeWorker(worker, { by: "start", ...whereIs(row, seen.handle), startedAt });
-      if (row.workerUrl !== workerUrl && !this.#isPod(worker))
+      if (row.workerUrl !== workerUrl)
         await stopWorker(this.#needs, worker, "it was given another address of this server", here.stopGraceMs);
       return clock.now();
     }
