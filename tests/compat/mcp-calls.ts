@@ -8,7 +8,6 @@ export interface ClientTable {
 }
 
 const hosted = "exists only at the hosted service";
-const pods: Outcome = { missing: "pods are not there yet" };
 const billing: Outcome = { missing: "usage is not metered yet" };
 
 /** Every tool of the MCP server, and its outcome. `tests/compat/mcp.test.ts` makes each call. */
@@ -74,13 +73,13 @@ export const mcpCalls: ClientTable = {
     "list-delegations": "works",
     "create-delegation": { refused: hosted },
     "revoke-delegation": { refused: hosted },
-    "list-pods": pods,
-    "create-pod": pods,
-    "get-pod": pods,
-    "update-pod": pods,
-    "delete-pod": pods,
-    "pod-action": pods,
-    "stream-pod-logs": pods,
+    "list-pods": "works",
+    "create-pod": "works",
+    "get-pod": "works",
+    "update-pod": "works",
+    "delete-pod": "works",
+    "pod-action": "works",
+    "stream-pod-logs": "works",
     "list-billing": billing,
     "list-serverless-billing": billing,
     "list-network-volume-billing": billing,

@@ -103,23 +103,26 @@ it("Every tool of the stock MCP server does what the table of compatibility says
   await call("update-ssh-keys", { body: { keys } });
   expect((await call("get-ssh-keys")).json).toEqual({ keys });
 
-  for (const tool of ["list-clusters", "list-delegations", "list-pods"]) await call(tool);
-  for (const tool of [
-    "get-cluster",
-    "delete-cluster",
-    "list-cluster-pods",
-    "revoke-delegation",
-    "get-pod",
-    "delete-pod",
-  ])
+  for (const tool of ["list-clusters", "list-delegations"]) await call(tool);
+  for (const tool of ["get-cluster", "delete-cluster", "list-cluster-pods", "revoke-delegation"])
     await call(tool, { id: "none" });
   await call("create-cluster", { body: { name: "c" } });
   await call("update-cluster", { id: "none", body: { name: "c" } });
   await call("create-delegation", { body: { resource: "arn:aws:ecr:eu-west-1:1:repository/r" } });
-  await call("create-pod", { body: { name: "p", image: "alpine:3" } });
-  await call("update-pod", { id: "none", body: { name: "p" } });
-  await call("pod-action", { id: "none", body: { action: "stop" } });
-  await call("stream-pod-logs", { podId: "none", maxWaitMs: 1_000 });
+  const folder = makeHandler(ending, 'console.log("a pod");\nsetInterval(() => {}, 60_000);\n');
+  const args = `${process.execPath} handler.mjs`;
+  const pod = await idOf(
+    call("create-pod", { body: { name: "p", image: folder, args, cpu: { id: "cpu3g", vcpuCount: 1 } } }),
+  );
+  const showPod = async () => (await call("get-pod", { id: pod })).json;
+  await until(async () => (await showPod()).status === "RUNNING", 30_000);
+  expect((await call("list-pods")).text).toContain(pod);
+  expect((await call("update-pod", { id: pod, body: { name: "q" } })).json.name).toBe("q");
+  const podLogs = { podId: pod, maxWaitMs: 2_000 };
+  await until(async () => (await mcp.call("stream-pod-logs", podLogs)).text.includes("a pod"), 30_000);
+  await call("stream-pod-logs", podLogs);
+  expect((await call("pod-action", { id: pod, body: { action: "stop" } })).json.status).toBe("EXITED");
+  await call("delete-pod", { id: pod });
   for (const tool of Object.keys(mcpCalls.calls).filter((name) => name.endsWith("billing"))) await call(tool);
 
   await call("delete-endpoint", { id: endpoint });

@@ -194,6 +194,17 @@ describe("the stock management functions", () => {
     expect(deleted).toBe(true);
   });
 
+  it("make, list, stop, resume and terminate pods", async () => {
+    const found = await managed("pods");
+    const { id } = found.made;
+    expect(found.made).toMatchObject({ env: ["GREETING=hello there"], machine: null });
+    expect(found.listed).toContain(id);
+    expect(found.stopped).toMatchObject({ id, desiredStatus: "EXITED" });
+    expect(found.resumed).toMatchObject({ id, desiredStatus: "RUNNING" });
+    expect(found.shown).toMatchObject({ id, volumeInGb: 1, containerDiskInGb: 2, gpuCount: 1, podType: "RESERVED" });
+    expect(found.left).not.toContain(id);
+  });
+
   it("raise their own errors for refused calls", async () => {
     const found = await managed("refusals");
     expect(found["unknown template"]).toMatch(/template/i);

@@ -91,6 +91,27 @@ def registry_auths(folder, python):
     }
 
 
+def pods(folder, python):
+    made = runpod.create_pod(
+        name(),
+        folder,
+        "NVIDIA L4",
+        cloud_type="ALL",
+        docker_args=f"{python} -c 'import time; time.sleep(600)'",
+        volume_in_gb=1,
+        container_disk_in_gb=2,
+        ports="8888/http",
+        env={"GREETING": "hello there"},
+    )
+    listed = [pod["id"] for pod in runpod.get_pods()]
+    stopped = runpod.stop_pod(made["id"])
+    resumed = runpod.resume_pod(made["id"], 1)
+    shown = runpod.get_pod(made["id"])
+    runpod.terminate_pod(made["id"])
+    left = [pod["id"] for pod in runpod.get_pods()]
+    return {"made": made, "listed": listed, "stopped": stopped, "resumed": resumed, "shown": shown, "left": left}
+
+
 def refusals(folder, python):
     found = {}
     try:
