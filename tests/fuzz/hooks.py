@@ -42,11 +42,14 @@ BEYOND_SCHEMAS = re.compile(
     r"|'cursor' must be the nextCursor of a reply"
     r"|is no name of a container image|A container registry auth needs"
     r"|Name the version by its number|Version \d+ is the current one"
-    r"|in gpuTypeIds is not a GPU type known here"
+    r"|in (gpuTypeIds|gpu.id) is not a GPU type known here"
     r"|in (gpuIds|gpu) is neither a GPU tier nor a GPU type|'(gpuIds|gpu)' excludes every GPU type"
     r"|'args' may have 1000 characters at most"
-    r"|in locations is neither one of|in gpu.excludedTypes is not a GPU type"
-    r"|Send either 'gpu' or 'cpu', not both|There are no HIGH_PERFORMANCE volumes"
+    r"|in (locations|countryCodes) is neither one of|in gpu.excludedTypes is not a GPU type"
+    r"|A pod needs 'imageName'|A pod('s volume)? can only grow|A CPU pod has no|This pod was made without"
+    r"|A mount cannot be taken away|The network volume of a pod cannot be changed|Send either 'mounts"
+    r"|'(stopAfter|terminateAfter)' must be a time"
+    r"|Send either 'gpu' or 'cpu'|There are no HIGH_PERFORMANCE volumes"
     r"|in (include|product|cloud|networkVolumeTypes) is not one of|'(count|vcpuCount)' must be a whole number"
 )
 

@@ -60,6 +60,7 @@ export function podWrites(app: FastifyInstance, parts: Parts): void {
       summary: "Start, stop, restart or terminate a pod; terminate answers 204",
       body: v2.PodAction,
       reply: v2.Pod,
+      mayBeEmpty: true,
       errors: [409],
     }),
     async (request, reply) => {

@@ -47,6 +47,7 @@ const fields: Readonly<Record<string, string>> = {
   volumeInGb: "mounts.persistent.size",
   volumeMountPath: "mounts.persistent.path",
   gpuIds: "gpu",
+  gpuTypeIds: "gpu.id",
   gpuCount: "gpu.count",
   cpuFlavorIds: "cpu.id",
   vcpuCount: "cpu.vcpuCount",

@@ -17,6 +17,8 @@ interface Route {
   readonly media?: string;
   /** Errors that most routes do not have. */
   readonly errors?: readonly number[];
+  /** Whether it may answer 204 as well. */
+  readonly mayBeEmpty?: true;
   /** 204 if absent. */
   readonly status?: 200 | 201;
   readonly body?: TSchema;
@@ -35,13 +37,15 @@ export function route({
   status,
   body,
   querystring,
+  mayBeEmpty,
   errors = [],
   names = [],
 }: Route): {
   schema: FastifySchema;
 } {
   const shown = media ? { content: { [media]: { schema: reply } } } : reply;
-  const done = reply ? { [status ?? 200]: shown } : { 204: Type.Null({ description: "Done." }) };
+  const empty = { 204: Type.Null({ description: "Done." }) };
+  const done = reply ? { [status ?? 200]: shown, ...(mayBeEmpty ? empty : {}) } : empty;
   const missed = names.length > 0 ? of(404) : {};
   const refused = of(400, ...(body || querystring ? [422] : []), ...(body ? [413, 507] : []), ...errors);
   return {

@@ -162,7 +162,7 @@ export function gpuTypes(
 }
 
 /** Countries and data centres, checked. */
-export function locations(text: string): string {
+export function locations(text: string, field = "locations"): string {
   const codes = text
     .split(",")
     .map((code) => code.trim())
@@ -170,7 +170,7 @@ export function locations(text: string): string {
   const unknown = codes.find((code) => ![...countries, ...dataCenters].some((each) => each === code));
   if (unknown !== undefined)
     throw invalid(
-      `'${unknown.slice(0, 20)}' in locations is neither one of ${countries.join(", ")} nor a data centre such as EU-RO-1.`,
+      `'${unknown.slice(0, 20)}' in ${field} is neither one of ${countries.join(", ")} nor a data centre such as EU-RO-1.`,
     );
   return codes.join(",");
 }
