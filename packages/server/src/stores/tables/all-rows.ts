@@ -79,7 +79,7 @@ function groupsOf(listed: readonly Sized[]): number[][] {
   const groups: number[][] = [];
   let bytesLeft = 0;
   for (const { no, bytes } of listed) {
-    if (bytesLeft < bytes || groups.at(-1)?.length === limits.rowsReadAtOnce) {
+    if (groups.length === 0 || bytesLeft < bytes || groups.at(-1)?.length === limits.rowsReadAtOnce) {
       groups.push([]);
       bytesLeft = limits.rowBytesReadAtOnce;
     }

@@ -117,6 +117,31 @@ describe("Two servers on one database", () => {
     expect([registry.template(made.id), new Set(read)]).toEqual([undefined, new Set(["templates.some"])]);
   });
 
+  it("keep in memory the volumes and credentials that were made or changed, here and elsewhere", async () => {
+    const [writing, reading] = both;
+    const registry = new Registry(reading, { now: () => 0 });
+    await registry.load(0);
+    await registry.refresh(); // from here on only what changes is read
+    const auth = { id: "auth-kept", ownerNo: 1, name: "kept", username: "u", password: "p" };
+    const mine = await registry.createRegistryAuth(auth);
+    const theirs = await writing.volumes.create({
+      id: "volume-kept",
+      ownerNo: 1,
+      name: "v",
+      size: 1,
+      dataCenterId: "",
+    });
+    await registry.refresh();
+    expect([registry.registryAuth(auth.id), registry.volume(theirs.id)]).toEqual([mine, theirs]);
+    await writing.volumes.save({ ...theirs, size: 2 });
+    await registry.refresh();
+    expect(registry.volume(theirs.id)).toEqual({ ...theirs, size: 2 });
+    await registry.removeRegistryAuth(mine);
+    await writing.volumes.remove(theirs.no);
+    await registry.refresh();
+    expect([registry.registryAuth(auth.id), registry.volume(theirs.id)]).toEqual([undefined, undefined]);
+  });
+
   it("read the templates and endpoints that other servers changed, and keep the objects of unchanged ones", async () => {
     const settings = { ...plainTemplate, readme: "first" };
     const made = [];
