@@ -1,6 +1,6 @@
 CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
-CREATE TABLE user (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, is_admin INTEGER NOT NULL, webhook_secret TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', old_webhook_secret TEXT, old_webhook_secret_until INTEGER, created_at INTEGER, deleted_at INTEGER, pub_key TEXT NOT NULL DEFAULT '') STRICT;
+CREATE TABLE user (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, is_admin INTEGER NOT NULL, webhook_secret TEXT NOT NULL, name TEXT NOT NULL DEFAULT '', old_webhook_secret TEXT, old_webhook_secret_until INTEGER, created_at INTEGER, deleted_at INTEGER, pub_key TEXT NOT NULL DEFAULT '', terms TEXT NOT NULL DEFAULT '{}') STRICT;
 
 CREATE TABLE sqlite_sequence(name,seq);
 
@@ -15,7 +15,7 @@ CREATE TABLE template (no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UN
 CREATE TABLE volume (
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL,
   name TEXT NOT NULL, size INTEGER NOT NULL, data_center_id TEXT NOT NULL
-) STRICT;
+, sized_at INTEGER NOT NULL DEFAULT 0, gb_ms INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE TABLE endpoint (
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, settings TEXT NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE worker (
   secret_hash TEXT, handle TEXT, worker_url TEXT, created_at INTEGER NOT NULL, started_at INTEGER, ready_at INTEGER,
   closed_at INTEGER, stop_at INTEGER, kill_at INTEGER, ended_at INTEGER, last_done_at INTEGER,
   has_pinged INTEGER NOT NULL DEFAULT 0, exit TEXT
-, asked_at INTEGER, seen_at INTEGER NOT NULL DEFAULT 0, busy_at INTEGER NOT NULL DEFAULT 0, polled_at INTEGER NOT NULL DEFAULT 0, slots INTEGER NOT NULL DEFAULT 1, resources TEXT, address TEXT, throttled_at INTEGER, placed_at INTEGER, image_at INTEGER, made_at INTEGER, output_at INTEGER, paused_at INTEGER, resumed_at INTEGER, trouble TEXT, why TEXT) STRICT;
+, asked_at INTEGER, seen_at INTEGER NOT NULL DEFAULT 0, busy_at INTEGER NOT NULL DEFAULT 0, polled_at INTEGER NOT NULL DEFAULT 0, slots INTEGER NOT NULL DEFAULT 1, resources TEXT, address TEXT, throttled_at INTEGER, placed_at INTEGER, image_at INTEGER, made_at INTEGER, output_at INTEGER, paused_at INTEGER, resumed_at INTEGER, trouble TEXT, why TEXT, paused_ms INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX worker_endpoint ON worker (endpoint_no) WHERE ended_at IS NULL;
 
@@ -205,3 +205,26 @@ CREATE INDEX delivery_of ON delivery (endpoint_no, next_at, no) WHERE state = 'p
 CREATE INDEX delivery_id ON delivery (webhook_id);
 
 CREATE INDEX delivery_state ON delivery (endpoint_no, state, no);
+
+CREATE TABLE ended_volume (
+  no INTEGER PRIMARY KEY, id TEXT NOT NULL, owner_no INTEGER NOT NULL, gb_ms INTEGER NOT NULL, ended_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE meter (
+  kind TEXT NOT NULL, no INTEGER NOT NULL, amount INTEGER NOT NULL, at INTEGER NOT NULL, token TEXT NOT NULL,
+  PRIMARY KEY (kind, no)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX meter_at ON meter (at);
+
+CREATE TABLE usage (
+  kind TEXT NOT NULL, owner_no INTEGER NOT NULL, resource TEXT NOT NULL, span INTEGER NOT NULL, at INTEGER NOT NULL,
+  gpu_type TEXT NOT NULL, amount INTEGER NOT NULL, gpu_cost INTEGER NOT NULL, cpu_cost INTEGER NOT NULL,
+  disk_cost INTEGER NOT NULL, PRIMARY KEY (kind, owner_no, resource, span, at, gpu_type)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX usage_at ON usage (kind, owner_no, span, at, resource, gpu_type);
+
+CREATE TABLE price (
+  kind TEXT NOT NULL, name TEXT NOT NULL, cost INTEGER NOT NULL, PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;

@@ -40,6 +40,7 @@ export async function ensureAdmin(needed: Needed): Promise<{ key: string | undef
     webhookSecret: vault.seal(newWebhookSecret(ids)),
     oldWebhookSecret: undefined,
     pubKey: "",
+    terms: {},
     createdAt: clock.now(),
     deletedAt: undefined,
   });

@@ -13,6 +13,7 @@ import { pruneLogsLoop } from "../loops/prune-logs.js";
 import { scaleLoop } from "../loops/scale.js";
 import { shareStateLoop } from "../loops/share-state.js";
 import type { StockTaking } from "../loops/take-stock.js";
+import { meterUsageLoop } from "../loops/usage/meter-usage.js";
 import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
 import { WebhookMemory } from "../loops/webhooks/webhook-memory.js";
 import { type PollOptions, pollHealthLoop } from "../loops/workers/poll-health.js";
@@ -66,6 +67,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
     own(() => watchWorkersLoop(parts)),
     own(() => expireJobsLoop(parts)),
     own(() => clearDeletedLoop(parts)),
+    own(() => meterUsageLoop(parts)),
     own(() => timeOutJobsLoop(parts)),
     serve(forgetEndedLoop(parts)),
     serve(endCallsLoop(parts)),

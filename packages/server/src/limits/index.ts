@@ -12,6 +12,7 @@ import { management } from "./management.js";
 import { contract } from "./public-contract.js";
 import { replies } from "./replies.js";
 import { store } from "./store.js";
+import { usage } from "./usage.js";
 import { webhooks } from "./webhooks.js";
 import { workers } from "./workers.js";
 
@@ -35,6 +36,7 @@ export const limits = {
   ...gateway,
   ...host,
   ...loops,
+  ...usage,
 } as const;
 
 const relations: [boolean, string][] = [
@@ -71,6 +73,7 @@ const relations: [boolean, string][] = [
     limits.outputBytesHard <= limits.bodiesOwnerShare * limits.wordsBytesMax,
     "one owner's worker may send the largest result",
   ],
+  [limits.usageTickMs < limits.usageMarksKeptMs, "a mark is moved before it is forgotten"],
   [limits.groupBytesMax <= limits.queuedBytesMax, "a group fits the queue of calls"],
   [limits.largeCallBytes <= limits.groupBytesMax, "a group holds several large calls"],
   [2 * limits.storedPieceBytes <= limits.groupBytesMax, "a piece of a large text fits in half a group"],

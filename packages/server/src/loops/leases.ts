@@ -11,6 +11,7 @@ export const ownedLoops: readonly string[] = [
   "time-out-jobs",
   "clear-deleted",
   "end-due-pods",
+  "meter-usage",
 ];
 
 /** Which loops this server owns. An owner that cannot renew its lease stops before another server may begin. */

@@ -117,7 +117,7 @@ describe("A server that refreshes", () => {
     const writing = holdNext("workers.change", "before");
     const paused = ours.changeWorker(live, { by: "pause", pausedAt: now, why: "" });
     await writing.reached;
-    const resumed = ours.changeWorker(live, { by: "resume", resumedAt: now + 1, why: "" });
+    const resumed = ours.changeWorker(live, { by: "resume", resumedAt: now + 1, pausedMs: 1, why: "" });
     writing.go();
     expect(await Promise.all([paused, resumed])).toEqual([true, true]);
     expect(await database.workers.find(worker.id)).toMatchObject({ wanted: "running", resumedAt: now + 1 });

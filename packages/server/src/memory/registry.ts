@@ -12,11 +12,14 @@ import { Access } from "./access.js";
 import { Cursor } from "./cursor.js";
 import { Endpoints } from "./endpoints.js";
 import { Misses, type Sought } from "./misses.js";
+import { PriceList } from "./prices.js";
 import { Resources } from "./resources.js";
 import { Workers } from "./workers.js";
 import { Writes } from "./writes.js";
 
 export type { LiveWorker } from "./live-workers.js";
+
+type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
 
 export interface RegistryOptions {
   /** Called when something was written that other servers hold in memory, too. */
@@ -41,6 +44,7 @@ export class Registry {
   readonly #misses: Misses;
   readonly #cursor: Cursor;
   readonly #changes = new FairLine();
+  readonly prices: PriceList;
   /** The hosts that run workers; empty if there is one server, which knows its own. */
   hosts: readonly Host[] = [];
   /** The servers on this database, including this one; empty if there can be no others. */
@@ -53,6 +57,7 @@ export class Registry {
     this.#options = options;
     const writes = new Writes(this.isShared, options.onChange);
     this.#writes = writes;
+    this.prices = new PriceList(stores.usage);
     this.#access = new Access(stores.access, writes);
     this.#endpoints = new Endpoints(stores.endpoints, writes);
     this.#templates = new Resources(writes, () => stores.templates);
@@ -81,6 +86,7 @@ export class Registry {
     (await this.#volumes.read(turn))();
     (await this.#registryAuths.read(turn))();
     await this.#workers.load(now);
+    await this.prices.read();
   }
 
   /** Whether other servers may change what is in memory here. */
@@ -234,7 +240,8 @@ export class Registry {
   volumes = () => this.#volumes.all();
   createVolume = (made: Omit<Volume, "no">) => this.#volumes.put(() => this.#stores.volumes.create(made));
   saveVolume = (volume: Volume) => this.#volumes.put(() => this.#stores.volumes.save(volume).then(() => volume));
-  removeVolume = (volume: Volume) => this.#volumes.remove(volume, () => this.#stores.volumes.remove(volume.no));
+  removeVolume = (volume: Volume, ...used: Tail<Parameters<Stores["volumes"]["remove"]>>) =>
+    this.#volumes.remove(volume, () => this.#stores.volumes.remove(volume, ...used));
 
   registryAuth = (id: string) => this.#registryAuths.get(id);
   registryAuths = () => this.#registryAuths.all();

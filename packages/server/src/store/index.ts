@@ -10,6 +10,7 @@ import type { RegistryAuthStore, TemplateStore, VolumeStore } from "./resources.
 import type { SecretStore } from "./secrets.js";
 import type { SharedStore } from "./servers.js";
 import type { TallyReader } from "./tallies.js";
+import type { UsageStore } from "./usage.js";
 import type { WorkerStore } from "./workers.js";
 
 export type * from "./access.js";
@@ -24,6 +25,7 @@ export type * from "./resources.js";
 export type * from "./secrets.js";
 export type * from "./servers.js";
 export type * from "./tallies.js";
+export type * from "./usage.js";
 export type * from "./workers.js";
 
 /** All stores of one database. */
@@ -45,6 +47,7 @@ export interface Stores {
   readonly secrets: SecretStore;
   readonly decisions: DecisionStore;
   readonly hosts: HostStore;
+  readonly usage: UsageStore;
   /** Resolves when the database has answered a read. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -14,7 +14,8 @@ export interface TemplateStore {
 export interface VolumeStore {
   create(volume: Omit<Volume, "no">): Promise<Volume>;
   save(volume: Volume): Promise<void>;
-  remove(no: number): Promise<void>;
+  /** Deletes a volume, and keeps what it has used until that is banked. */
+  remove(volume: Volume, used: { readonly gbMs: number; readonly endedAt: number }): Promise<void>;
   all(): Promise<Volume[]>;
   /** The existing rows with these numbers. */
   some(nos: readonly number[]): Promise<Volume[]>;

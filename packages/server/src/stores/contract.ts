@@ -16,6 +16,7 @@ import { idsOf, type Opened, Scene } from "./contracts/scene.js";
 import { secrets } from "./contracts/secrets.js";
 import { takes } from "./contracts/takes.js";
 import { texts } from "./contracts/texts.js";
+import { usage } from "./contracts/usage.js";
 import { workerRows } from "./contracts/worker-rows.js";
 
 export type { Opened };
@@ -38,6 +39,7 @@ const parts = [
   registryAuths,
   secrets,
   texts,
+  usage,
   workerRows,
 ];
 

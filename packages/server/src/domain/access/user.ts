@@ -5,6 +5,39 @@ export interface OldWebhookSecret {
   readonly until: number;
 }
 
+/** What an admin allows a user, and what it costs. An absent quota is none. */
+export interface Terms {
+  /** The share of the price of serverless workers that is taken off, 0 to 1. */
+  readonly serverlessDiscount?: number;
+  /** What workers, pods and volumes may cost an hour, in billionths: beyond it none is started. */
+  readonly spendLimit?: number;
+  readonly quotas?: Quotas;
+}
+
+/** The most that a user may have at a time. */
+export interface Quotas {
+  /** Workers of endpoints that run, or are being started. */
+  readonly workers?: number;
+  readonly pods?: number;
+  readonly gpus?: number;
+  readonly endpoints?: number;
+  readonly templates?: number;
+  readonly keys?: number;
+  readonly queuedJobs?: number;
+  /** Of all network volumes together, in GB. */
+  readonly volumesGb?: number;
+}
+export const quotaNames = [
+  "workers",
+  "pods",
+  "gpus",
+  "endpoints",
+  "templates",
+  "keys",
+  "queuedJobs",
+  "volumesGb",
+] as const satisfies readonly (keyof Quotas)[];
+
 /** Someone who owns resources: a person, a team, a program. */
 export interface User {
   readonly no: number;
@@ -16,6 +49,7 @@ export interface User {
   readonly oldWebhookSecret: OldWebhookSecret | undefined;
   /** SSH keys, one a line, which pods accept. */
   readonly pubKey: string;
+  readonly terms: Terms;
   readonly createdAt: number | undefined;
   /** A deleted user's row stays while jobs of its endpoints may still send webhooks. */
   readonly deletedAt: number | undefined;

@@ -6,6 +6,10 @@ export interface Volume {
   readonly name: string;
   readonly size: number;
   readonly dataCenterId: string;
+  /** Since when it has this size; 0 for one that is older than the counting of sizes. */
+  readonly sizedAt: number;
+  /** What its earlier sizes add up to, in GB times milliseconds. */
+  readonly gbMs: number;
 }
 
 /** What a volume holds, as last measured on one host. */

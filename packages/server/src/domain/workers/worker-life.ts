@@ -13,7 +13,7 @@ interface Facts {
   close: { closedAt: number; why: string };
   giveUp: { closedAt: number };
   pause: { pausedAt: number; why: string };
-  resume: { resumedAt: number; why: string };
+  resume: { resumedAt: number; pausedMs: number; why: string };
   stop: { stopAt: number; killAt: number; why: string };
   killSooner: { killAt: number };
   rehost: { hostNo: number };

@@ -78,6 +78,8 @@ export interface Worker {
   /** When it was last told to freeze, and last told to resume; never at the same time. */
   readonly pausedAt: number | undefined;
   readonly resumedAt: number | undefined;
+  /** How long it was paused before, without the present pause. */
+  readonly pausedMs: number;
   readonly closedAt: number | undefined;
   /** When it was asked to stop, and when it is killed if it has not. */
   readonly stopAt: number | undefined;

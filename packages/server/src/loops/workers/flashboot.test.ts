@@ -179,7 +179,12 @@ describe("An idle worker with FlashBoot", () => {
 
   it("resumes with the next server if the previous one died while waking it", async () => {
     const worker = await paused();
-    await scene.parts.registry.changeWorker(worker, { by: "resume", resumedAt: scene.clock.now(), why: "" });
+    await scene.parts.registry.changeWorker(worker, {
+      by: "resume",
+      resumedAt: scene.clock.now(),
+      pausedMs: 0,
+      why: "",
+    });
     scene = await scene.restart();
     await scene.runAll();
     await scene.advance(50);

@@ -65,6 +65,7 @@ export function createUser(
       webhookSecret: needs.vault.seal(webhookSecret),
       oldWebhookSecret: undefined,
       pubKey: "",
+      terms: {},
       createdAt: needs.clock.now(),
       deletedAt: undefined,
     };

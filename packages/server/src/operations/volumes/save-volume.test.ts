@@ -30,7 +30,7 @@ describe("A volume", () => {
 
   it("is one of a bounded number for each user", async () => {
     const { registry, ids } = scene.parts;
-    const plain = { ownerNo: scene.admin.ownerNo, name: "v", size: 1, dataCenterId: "here" };
+    const plain = { ownerNo: scene.admin.ownerNo, name: "v", size: 1, dataCenterId: "here", sizedAt: 1, gbMs: 0 };
     for (let n = 0; n < limits.volumesPerUserMax; n++) await registry.createVolume({ ...plain, id: ids.resource() });
     await refused(create(), "IN_USE", /A user may have 2000 network volumes/);
     const { caller } = await scene.stranger();

@@ -5,6 +5,7 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
 import { isPod } from "../../domain/pods/pod.js";
+import { volumeGbMs } from "../../domain/usage/meter.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -43,9 +44,12 @@ export async function createVolume(
   await keepVolume(needs, { id, size });
   return changeAs(needs, asking, async ({ ownerNo }) => {
     auditing.note(changed("volume.create", id, undefined, { name, size, dataCenterId }));
-    return needs.registry.createVolume({ id, ownerNo, name, size, dataCenterId });
+    return needs.registry.createVolume({ id, ownerNo, name, size, dataCenterId, sizedAt: needs.clock.now(), gbMs: 0 });
   });
 }
+
+/** What the audit log leaves out: how its use is counted. */
+const uncounted = { sizedAt: 0, gbMs: 0 };
 
 function hasRoom({ registry }: Saving, { ownerNo }: Caller): void {
   if (registry.volumes().filter((volume) => volume.ownerNo === ownerNo).length < limits.volumesPerUserMax) return;
@@ -65,8 +69,10 @@ export async function updateVolume(
     if (input.size !== undefined && input.size < current.size) {
       throw invalid(`A volume can only grow: its size is ${current.size} GB.`);
     }
-    const next = { ...current, ...input };
-    auditing.note(changed("volume.update", current.id, { ...current }, { ...next }));
+    const now = needs.clock.now();
+    const used = input.size === undefined ? {} : { sizedAt: now, gbMs: volumeGbMs(current, now) };
+    const next = { ...current, ...input, ...used };
+    auditing.note(changed("volume.update", current.id, { ...current, ...uncounted }, { ...next, ...uncounted }));
     return needs.registry.saveVolume(next);
   });
   if (existsSync(join(needs.here.volumes.dir, saved.id))) await boundVolume(needs, saved);
@@ -93,7 +99,8 @@ export async function deleteVolume(
     }
     const { name, size, dataCenterId } = volume;
     auditing.note(changed("volume.delete", id, { name, size, dataCenterId }, undefined));
-    await needs.registry.removeVolume(volume);
+    const endedAt = needs.clock.now();
+    await needs.registry.removeVolume(volume, { gbMs: volumeGbMs(volume, endedAt), endedAt });
   });
   const { dir, quota, bounds, held } = needs.here.volumes;
   bounds.delete(id);

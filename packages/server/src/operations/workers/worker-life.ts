@@ -91,14 +91,15 @@ export async function resumeWorker(
   if (worker.row.wanted !== "paused") return;
   const { row } = worker;
   const resumedAt = Math.max(clock.now(), (row.pausedAt ?? 0) + 1);
-  const saved = registry.changeWorker(worker, { by: "resume", resumedAt, why });
+  const pausedMs = row.pausedMs + resumedAt - (row.pausedAt ?? resumedAt);
+  const saved = registry.changeWorker(worker, { by: "resume", resumedAt, pausedMs, why });
   worker.busyAt = clock.now(); // its idle timeout starts over
   emit({ type: "worker.resuming", endpointId: endpointIdOf(registry, worker), workerId: worker.row.id, why });
   bell.ring("workers"); // it wakes while this is written
   try {
     if (!(await saved)) return;
   } catch (error) {
-    worker.row = { ...worker.row, wanted: row.wanted, resumedAt: row.resumedAt };
+    worker.row = { ...worker.row, wanted: row.wanted, resumedAt: row.resumedAt, pausedMs: row.pausedMs };
     throw error;
   }
   bell.ringElsewhere("workers"); // another server, on whose host it is frozen, may have looked before this was written

@@ -65,7 +65,7 @@ export function access(setting: () => Setting): void {
       const heir = await access.createUser({ ...plainUser, id: "user_heir", name: "heir" });
       const owner = { id: "resource000001", ownerNo: user.no };
       await stores.templates.create({ ...owner, settings: plainTemplate });
-      await stores.volumes.create({ ...owner, name: "v", size: 1, dataCenterId: "" });
+      await stores.volumes.create({ ...owner, name: "v", size: 1, dataCenterId: "", sizedAt: 1, gbMs: 0 });
       await stores.registryAuths.create({ ...owner, name: "r", username: "", password: "" });
       await access.giveAll(user.no, heir.no);
       for (const each of [stores.templates, stores.volumes, stores.registryAuths])

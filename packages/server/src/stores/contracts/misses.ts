@@ -13,7 +13,7 @@ export function misses(setting: () => Setting): void {
       const { id: ownerId, no: ownerNo } = await stores.access.createUser({ ...plainUser, id: "user", isAdmin: true });
       const old = { hash: "old", prefix: "mr_old", until: now };
       await stores.access.createKey({ ...plainKey, hash: "hash", ownerNo, old });
-      const volume = { id: "volume00000001", ownerNo, name: "v", size: 1, dataCenterId: "" };
+      const volume = { id: "volume00000001", ownerNo, name: "v", size: 1, dataCenterId: "", sizedAt: 1, gbMs: 0 };
       await stores.volumes.create(volume);
       expect(ownerId).toBe("user");
       expect(await stores.access.existing(["hash", "other"])).toEqual(["hash"]);

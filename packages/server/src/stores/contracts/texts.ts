@@ -111,7 +111,7 @@ export function texts(setting: () => Setting): void {
       expect(await jobs.progress({ endpointNo, jobId: text, workerNo: first, progress: "1" })).toBe(false);
       expect(await chunks.append({ endpointNo, jobId: text, workerNo: first, chunks: [{ output: "1" }] })).toBe(false);
       expect(await deliveries.list({ endpointNos: [endpointNo], jobId: text, limit: 10 })).toEqual([]);
-      const volume = { id: "volume00000001", ownerNo: 1, name: text, size: 1, dataCenterId: "a" };
+      const volume = { id: "volume00000001", ownerNo: 1, name: text, size: 1, dataCenterId: "a", sizedAt: 1, gbMs: 0 };
       await volumes.create(volume);
       await endpoints.noteStart(endpointNo, {
         present: 1,

@@ -40,7 +40,7 @@ const facts: { readonly [Event in WorkerEvent]: fc.Arbitrary<Facts<Event>> } = {
   close: fc.record({ closedAt: at, why }),
   giveUp: fc.record({ closedAt: at }),
   pause: fc.record({ pausedAt: at, why }),
-  resume: fc.record({ resumedAt: at, why }),
+  resume: fc.record({ resumedAt: at, pausedMs: fc.nat(3), why }),
   stop: fc.record({ stopAt: at, killAt: at, why }),
   killSooner: fc.record({ killAt: at }),
   rehost: fc.record({ hostNo }),

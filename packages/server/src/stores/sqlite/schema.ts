@@ -240,6 +240,30 @@ CREATE INDEX delivery_id ON delivery (webhook_id);
 CREATE INDEX delivery_state ON delivery (endpoint_no, state, no);
 ALTER TABLE attempt ADD COLUMN reply TEXT;
 `,
+  // what workers, pods and volumes have used, and what it costs
+  `
+ALTER TABLE "user" ADD COLUMN terms TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE worker ADD COLUMN paused_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE volume ADD COLUMN sized_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE volume ADD COLUMN gb_ms INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE ended_volume (
+  no INTEGER PRIMARY KEY, id TEXT NOT NULL, owner_no INTEGER NOT NULL, gb_ms INTEGER NOT NULL, ended_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE meter (
+  kind TEXT NOT NULL, no INTEGER NOT NULL, amount INTEGER NOT NULL, at INTEGER NOT NULL, token TEXT NOT NULL,
+  PRIMARY KEY (kind, no)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX meter_at ON meter (at);
+CREATE TABLE usage (
+  kind TEXT NOT NULL, owner_no INTEGER NOT NULL, resource TEXT NOT NULL, span INTEGER NOT NULL, at INTEGER NOT NULL,
+  gpu_type TEXT NOT NULL, amount INTEGER NOT NULL, gpu_cost INTEGER NOT NULL, cpu_cost INTEGER NOT NULL,
+  disk_cost INTEGER NOT NULL, PRIMARY KEY (kind, owner_no, resource, span, at, gpu_type)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_at ON usage (kind, owner_no, span, at, resource, gpu_type);
+CREATE TABLE price (
+  kind TEXT NOT NULL, name TEXT NOT NULL, cost INTEGER NOT NULL, PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID;
+`,
 ];
 
 /** The schema version that this code writes. */

@@ -17,6 +17,7 @@ const toUser = (row: Selectable<Tables["user"]>): User => ({
       ? undefined
       : { sealed: row.old_webhook_secret, until: row.old_webhook_secret_until ?? 0 },
   pubKey: row.pub_key,
+  terms: JSON.parse(row.terms),
   createdAt: maybe(row.created_at),
   deletedAt: maybe(row.deleted_at),
 });
@@ -28,6 +29,7 @@ const ofUser = (user: Omit<User, "no" | "id">) => ({
   old_webhook_secret: user.oldWebhookSecret?.sealed ?? null,
   old_webhook_secret_until: user.oldWebhookSecret?.until ?? null,
   pub_key: user.pubKey,
+  terms: JSON.stringify(user.terms),
   created_at: user.createdAt ?? null,
   deleted_at: user.deletedAt ?? null,
 });

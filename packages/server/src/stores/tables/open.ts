@@ -7,6 +7,7 @@ import { endpointStore } from "./endpoints.js";
 import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
 import type { Runner } from "./runner.js";
 import { secretStore } from "./secrets.js";
+import { usageStore } from "./usage.js";
 import { hostStore, workerStore } from "./workers.js";
 
 /** The stores of the cool tables, the same code for both databases. */
@@ -25,6 +26,7 @@ export function tableStores(
   | "decisions"
   | "deliveries"
   | "hosts"
+  | "usage"
 > {
   const runner = audited(plainRunner);
   return {
@@ -39,5 +41,6 @@ export function tableStores(
     decisions: decisionStore(runner),
     deliveries: deliveryStore(runner),
     hosts: hostStore(runner),
+    usage: usageStore(runner),
   };
 }

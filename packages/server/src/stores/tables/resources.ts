@@ -47,27 +47,34 @@ const toVolume = (row: Selectable<Tables["volume"]>): Volume => ({
   name: row.name,
   size: row.size,
   dataCenterId: row.data_center_id,
+  sizedAt: row.sized_at,
+  gbMs: row.gb_ms,
 });
 
 export function volumeStore(runner: Runner): VolumeStore {
   const { sql } = runner;
   return {
-    create: async ({ id, ownerNo, name, size, dataCenterId }) =>
+    create: async ({ id, ownerNo, name, size, dataCenterId, sizedAt, gbMs }) =>
       toVolume(
         await writeOne(
           runner,
           sql
             .insertInto("volume")
-            .values({ id, owner_no: ownerNo, name, size, data_center_id: dataCenterId })
+            .values({ id, owner_no: ownerNo, name, size, data_center_id: dataCenterId, sized_at: sizedAt, gb_ms: gbMs })
             .returningAll()
             .compile(),
         ),
       ),
-    save: async ({ no, name, size }) => {
-      await runner.write([sql.updateTable("volume").set(compact({ name, size })).where("no", "=", no).compile()]);
+    save: async ({ no, name, size, sizedAt, gbMs }) => {
+      const changed = compact({ name, size, sized_at: sizedAt, gb_ms: gbMs });
+      await runner.write([sql.updateTable("volume").set(changed).where("no", "=", no).compile()]);
     },
-    remove: async (no) => {
-      await runner.write([sql.deleteFrom("volume").where("no", "=", no).compile()]);
+    remove: async ({ no, id, ownerNo }, { gbMs, endedAt }) => {
+      const ended = { no, id, owner_no: ownerNo, gb_ms: gbMs, ended_at: endedAt };
+      await runner.write([
+        sql.insertInto("ended_volume").values(ended).compile(),
+        sql.deleteFrom("volume").where("no", "=", no).compile(),
+      ]);
     },
     existing: async (ids) => {
       const query = sql.selectFrom("volume").select("id").where("id", "in", ids);

@@ -11,6 +11,7 @@ export interface Tables {
     old_webhook_secret: string | null;
     old_webhook_secret_until: number | null;
     pub_key: string;
+    terms: string;
     created_at: number | null;
     deleted_at: number | null;
   };
@@ -60,7 +61,24 @@ export interface Tables {
     name: string;
     size: number;
     data_center_id: string;
+    sized_at: Generated<number>;
+    gb_ms: Generated<number>;
   };
+  ended_volume: { no: number; id: string; owner_no: number; gb_ms: number; ended_at: number };
+  meter: { kind: string; no: number; amount: number; at: number; token: string };
+  usage: {
+    kind: string;
+    owner_no: number;
+    resource: string;
+    span: number;
+    at: number;
+    gpu_type: string;
+    amount: number;
+    gpu_cost: number;
+    cpu_cost: number;
+    disk_cost: number;
+  };
+  price: { kind: string; name: string; cost: number };
   registry_auth: {
     no: Generated<number>;
     id: string;
@@ -105,6 +123,7 @@ export interface Tables {
     output_at: number | null;
     paused_at: number | null;
     resumed_at: number | null;
+    paused_ms: Generated<number>;
     closed_at: number | null;
     stop_at: number | null;
     asked_at: number | null;

@@ -63,7 +63,15 @@ describe("Two servers on one database", () => {
     const since = async (mark: string) => new Map([...(await shared.changesSince(mark))].toSorted());
     const made = (id: string) => writing.templates.create({ id, ownerNo: 1, settings: plainTemplate });
     const [saved, deleted] = [await made("row-saved"), await made("row-deleted")];
-    const volume = await writing.volumes.create({ id: "row-volume", ownerNo: 1, name: "v", size: 1, dataCenterId: "" });
+    const volume = await writing.volumes.create({
+      id: "row-volume",
+      ownerNo: 1,
+      name: "v",
+      size: 1,
+      dataCenterId: "",
+      sizedAt: 1,
+      gbMs: 0,
+    });
     const client = await connectTo(url);
     await client.query("BEGIN");
     await client.query("UPDATE volume SET size = 2 WHERE no = $1", [volume.no]);
@@ -81,7 +89,7 @@ describe("Two servers on one database", () => {
     await shared.forgetChanges(later);
     expect(await since(mark)).toEqual(new Map());
     await writing.templates.remove(saved.no);
-    await writing.volumes.remove(volume.no);
+    await writing.volumes.remove(volume, { gbMs: 0, endedAt: 2 });
   });
 
   it("read nothing again while nothing changes, and then only the changes", async () => {
@@ -130,6 +138,8 @@ describe("Two servers on one database", () => {
       name: "v",
       size: 1,
       dataCenterId: "",
+      sizedAt: 1,
+      gbMs: 0,
     });
     await registry.refresh();
     expect([registry.registryAuth(auth.id), registry.volume(theirs.id)]).toEqual([mine, theirs]);
@@ -137,7 +147,7 @@ describe("Two servers on one database", () => {
     await registry.refresh();
     expect(registry.volume(theirs.id)).toEqual({ ...theirs, size: 2 });
     await registry.removeRegistryAuth(mine);
-    await writing.volumes.remove(theirs.no);
+    await writing.volumes.remove(theirs, { gbMs: 0, endedAt: 2 });
     await registry.refresh();
     expect([registry.registryAuth(auth.id), registry.volume(theirs.id)]).toEqual([undefined, undefined]);
   });

@@ -1,0 +1,13 @@
+import { day, minute } from "./units.js";
+
+/** What is counted, and the bills for it. */
+export const usage = {
+  usageTickMs: minute, // how much of a bill a crash may delay, never lose
+  usageBankedAtOnce: 50, // workers or volumes in one commit
+  usageMarksKeptMs: 3 * day, // of workers and volumes that are gone: longer than their rows are kept
+  billBucketsMax: 2_000,
+  billRecordsMax: 20_000,
+  billRangeMsDefault: 30 * day,
+  priceMax: 1_000_000, // for one of something, an hour
+  pricedGpusMax: 500,
+} as const;

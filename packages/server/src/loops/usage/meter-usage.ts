@@ -1,0 +1,30 @@
+import { limits } from "../../limits/index.js";
+import type { Needs } from "../../operations/needs.js";
+import { bankVolumes, bankWorkers } from "../../operations/usage/meter-usage.js";
+import type { Loop } from "../loop.js";
+
+/**
+ * Banks usage once a minute. What it counts follows from the rows of workers and volumes, so that a server that dies
+ * loses none of it: the next one banks it.
+ */
+export function meterUsageLoop(needs: Needs<"registry" | "usage" | "clock">): Loop {
+  /** Ended workers that are banked whole; in memory as long as they are. */
+  let over: ReadonlySet<number> = new Set();
+  let forgottenAt = 0;
+  return {
+    name: "meter-usage",
+    topics: [],
+    gapMs: limits.netMs,
+    async tick(now) {
+      const more = await bankWorkers(needs, (no) => over.has(no));
+      const present = new Set(needs.registry.endedWorkers().map(({ row }) => row.no));
+      over = new Set([...over, ...more].filter((no) => present.has(no)));
+      await bankVolumes(needs);
+      if (now >= forgottenAt + limits.usageMarksKeptMs) {
+        while ((await needs.usage.forgetMarks(now - limits.usageMarksKeptMs, limits.forgottenAtOnce)) > 0);
+        forgottenAt = now;
+      }
+      return now + limits.usageTickMs;
+    },
+  };
+}
