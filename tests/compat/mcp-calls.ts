@@ -8,7 +8,6 @@ export interface ClientTable {
 }
 
 const hosted = "exists only at the hosted service";
-const billing: Outcome = { missing: "usage is not metered yet" };
 
 /** Every tool of the MCP server, and its outcome. `tests/compat/mcp.test.ts` makes each call. */
 export const mcpCalls: ClientTable = {
@@ -80,11 +79,11 @@ export const mcpCalls: ClientTable = {
     "delete-pod": "works",
     "pod-action": "works",
     "stream-pod-logs": "works",
-    "list-billing": billing,
-    "list-serverless-billing": billing,
-    "list-network-volume-billing": billing,
-    "list-pod-billing": billing,
-    "list-endpoint-billing": billing,
-    "list-cluster-billing": billing,
+    "list-billing": "works",
+    "list-serverless-billing": "works",
+    "list-network-volume-billing": "works",
+    "list-pod-billing": "works",
+    "list-endpoint-billing": "works",
+    "list-cluster-billing": "works",
   },
 };

@@ -31,7 +31,7 @@ def write_tally():
 
 
 # Refusals that no schema expresses: they depend on stored data, on two fields at once, or on a rule in prose.
-STATE_CODES = {"INVALID_STATE", "IN_USE", "IDEMPOTENCY_CONFLICT"}
+STATE_CODES = {"INVALID_STATE", "IN_USE", "IDEMPOTENCY_CONFLICT", "QUOTA_REACHED"}
 BEYOND_SCHEMAS = re.compile(
     r"workersMin \(\d+\) is above workersMax"
     r"|A volume can only grow"
@@ -48,7 +48,8 @@ BEYOND_SCHEMAS = re.compile(
     r"|in (locations|countryCodes) is neither one of|in gpu.excludedTypes is not a GPU type"
     r"|A pod needs 'imageName'|A pod('s volume)? can only grow|A CPU pod has no|This pod was made without"
     r"|A mount cannot be taken away|The network volume of a pod cannot be changed|Send either 'mounts"
-    r"|'(stopAfter|terminateAfter)' must be a time"
+    r"|'(stopAfter|terminateAfter|startTime|endTime)' must be a time|'startTime' must not be after"
+    r"|Send either 'lastN'|in timeZone is not a time zone|A bill has \d+ buckets at most"
     r"|Send either 'gpu' or 'cpu'|There are no HIGH_PERFORMANCE volumes"
     r"|in (include|product|cloud|networkVolumeTypes) is not one of|'(count|vcpuCount)' must be a whole number"
 )

@@ -122,7 +122,7 @@ function expectEachToWork(tally: Verdict["tally"]) {
 }
 
 /** The paths of REST v2's management, which stand beside the queue's in one document. */
-const managed = "^/v2/(serverless|pods|templates|network-volumes|registries|catalog)(/|$)";
+const managed = "^/v2/(serverless|pods|billing|templates|network-volumes|registries|catalog)(/|$)";
 /** A stream that ends with its pod. */
 const endless = "^/v2/pods/[^/]+/logs$";
 

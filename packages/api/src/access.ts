@@ -1,12 +1,43 @@
 import Type, { type Static } from "typebox";
-import { choice, time, visible } from "./fields.js";
+import { choice, orNull, time, visible } from "./fields.js";
 
 const name = (of: string) =>
   Type.String({ minLength: 1, maxLength: 191, pattern: visible, description: `${of}: 1 to 191 visible characters.` });
 const role = choice(["admin", "member"] as const, "An admin manages users, and the keys of all users.");
 
+const quota = (of: string) =>
+  orNull(Type.Integer({ minimum: 0, maximum: 1_000_000_000, description: `The most ${of}; null: no quota.` }));
+const quotas = {
+  workers: quota("workers of endpoints at a time"),
+  gpus: quota("GPUs that its workers and pods hold at a time"),
+  queuedJobs: quota("jobs waiting in all of its queues"),
+  volumesGb: quota("GB of network volumes"),
+  endpoints: quota("endpoints"),
+  pods: quota("pods"),
+  templates: quota("templates"),
+  keys: quota("API keys"),
+};
+const terms = {
+  serverlessDiscount: orNull(
+    Type.Number({
+      minimum: 0,
+      maximum: 1,
+      description: "The share of the price of endpoints' workers that is taken off.",
+    }),
+  ),
+  spendLimit: orNull(
+    Type.Number({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: "What everything may cost an hour; beyond it nothing starts.",
+    }),
+  ),
+  quotas: orNull(Type.Object(quotas, { additionalProperties: false })),
+};
+
 /** Body of `POST /users`. */
 export const UserCreate = Type.Object({
+  ...terms,
   name: name("A name that no other user has"),
   role: Type.Optional(role),
 });
@@ -19,6 +50,9 @@ export const User = Type.Object({
   id: Type.String(),
   name: Type.String(),
   role,
+  serverlessDiscount: Type.Optional(Type.Number()),
+  spendLimit: Type.Optional(Type.Number()),
+  quotas: Type.Optional(Type.Record(Type.String(), Type.Integer())),
   createdAt: Type.Optional(time()),
   oldWebhookSecretUntil: Type.Optional(
     Type.String({

@@ -1,5 +1,6 @@
 export * from "./access.js";
 export * from "./audit.js";
+export * from "./billing.js";
 export * from "./client.js";
 export * from "./endpoints.js";
 export * from "./errors.js";

@@ -8,6 +8,7 @@ export const waitReasons = [
   "starting",
   "workers_busy",
   "no_capacity",
+  "quota_reached",
   "location",
   "workers_max_reached",
   "workers_max_zero",

@@ -1,4 +1,5 @@
 export * from "./account.js";
+export * from "./billing.js";
 export * from "./catalog.js";
 export * from "./container.js";
 export * from "./endpoints.js";

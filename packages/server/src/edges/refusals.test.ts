@@ -82,6 +82,19 @@ describe("The table of refusals", () => {
     INVALID_INPUT: () => http.post(`${base}/run`, { input: 1 }),
     INVALID_JSON: () => http.post(`${base}/run`, "{"),
     NOT_OFFERED_HERE: () => http.post("/v2/clusters", { name: "c" }),
+    QUOTA_REACHED: async () => {
+      await scene.quotas({ endpoints: 1 });
+      const refused = await http.post("/v1/endpoints", { name: "one more", templateId: endpoint.settings.templateId });
+      await scene.quotas({});
+      return refused;
+    },
+    QUEUE_FULL: async () => {
+      await scene.submit(endpoint);
+      await scene.quotas({ queuedJobs: 1 });
+      const refused = await http.post(`${base}/run`, { input: {} });
+      await scene.quotas({});
+      return refused;
+    },
     INVALID_STATE: async () => {
       const id = await scene.submit(endpoint);
       return http.post(`${base}/retry/${id}`);

@@ -10,4 +10,5 @@ export const usage = {
   billRangeMsDefault: 30 * day,
   priceMax: 1_000_000, // for one of something, an hour
   pricedGpusMax: 500,
+  quotaMax: 1_000_000_000,
 } as const;

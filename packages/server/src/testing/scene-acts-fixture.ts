@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { PlainSignal } from "../clock.js";
 import type { ApiKey, Scope } from "../domain/access/key.js";
+import type { Quotas, User } from "../domain/access/user.js";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
 import type { MillraceEvent } from "../events.js";
 import type { LiveWorker } from "../memory/registry.js";
@@ -38,6 +39,12 @@ export abstract class SceneActs {
     const id = `user_${this.parts.ids.resource()}`;
     const webhookSecret = this.parts.vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
     return (await this.parts.registry.createUser({ ...plainUser, id, name: id, isAdmin, webhookSecret })).no;
+  }
+
+  /** Gives the admin these quotas. */
+  async quotas(quotas: Quotas): Promise<void> {
+    const user = this.parts.registry.user(this.admin.ownerNo) as User;
+    await this.parts.registry.saveUser({ ...user, terms: { ...user.terms, quotas } });
   }
 
   async addKey(key: string, ownerNo: number, scope: Scope = { kind: "everything" }): Promise<ApiKey> {

@@ -1,5 +1,6 @@
 import { limits } from "../../limits/index.js";
 import type { Endpoint } from "../endpoints/endpoint.js";
+import { isBarrier } from "../usage/barrier.js";
 import type { WorkerState } from "../workers/worker.js";
 
 export type WaitReason =
@@ -7,6 +8,7 @@ export type WaitReason =
   | "starting"
   | "workers_busy"
   | "no_capacity"
+  | "quota_reached"
   | "location"
   | "workers_max_reached"
   | "workers_max_zero"
@@ -70,10 +72,11 @@ export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDeta
   const failure = ready === 0 ? startFailure(facts, "asked for a job") : undefined;
   if (failure) return say(failure.reason, failure.detail);
   if (facts.obstacle) return say(facts.obstacle.reason, facts.obstacle.detail);
-  if (facts.throttled !== undefined && ready + count("starting") === 0) return say("no_capacity", facts.throttled);
+  const unplaced = facts.throttled !== undefined && isBarrier(facts.throttled) ? "quota_reached" : "no_capacity";
+  if (facts.throttled !== undefined && ready + count("starting") === 0) return say(unplaced, facts.throttled);
   if (count("idle") > 0) return say("workers_busy", "A worker is free and about to take this job.");
   if (count("running") > 0) {
-    if (facts.throttled !== undefined) return say("no_capacity", `All workers are busy. ${facts.throttled}`);
+    if (facts.throttled !== undefined) return say(unplaced, `All workers are busy. ${facts.throttled}`);
     return facts.states.length >= settings.workersMax
       ? say("workers_max_reached", `All workers are busy and workersMax (${settings.workersMax}) is reached.`)
       : say("workers_busy", "All workers are busy; more are started when the scaler's target is passed.");

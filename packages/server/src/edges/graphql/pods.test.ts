@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Json, PodScene } from "../rest-v1/pods-fixture.js";
+import { type Json, PodScene } from "../../operations/pods/pods-fixture.js";
 
 let pods: PodScene;
 beforeEach(async () => {

@@ -30,6 +30,7 @@ import { lendRooms } from "../shared/replies/room.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { accessReads, accessWrites } from "./access.js";
 import { auditRoutes } from "./audit.js";
+import { billingRoutes, priceWrites } from "./billing.js";
 import { logRoutes } from "./logs.js";
 import { podReads, podWrites } from "./pods.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
@@ -70,6 +71,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     accessWrites(scope, parts);
     secretWrites(scope, parts);
     podWrites(scope, parts);
+    priceWrites(scope, parts);
   });
   await app.register(async (scope) => {
     lendRooms(scope, parts);
@@ -83,6 +85,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
     accessReads(scope, parts);
     secretReads(scope, parts);
     podReads(scope, parts);
+    billingRoutes(scope, parts);
     auditRoutes(scope, parts);
     webhookRoutes(scope, parts);
   });

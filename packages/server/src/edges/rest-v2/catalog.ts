@@ -1,6 +1,7 @@
 import { v2 } from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
+import { gpuPrice, shownAmount } from "../../domain/usage/price.js";
 import { invalid, Refusal } from "../../errors.js";
 import {
   cpuAvailability,
@@ -146,7 +147,7 @@ function gpus(parts: Parts, query: Query) {
     memory: type.memoryInGb,
     secure: true,
     community: false,
-    price: { secure: 0, community: 0 },
+    price: { secure: shownAmount(gpuPrice(parts.registry.prices.now, type.id) ?? 0), community: 0 },
     maxCount: { secure: type.maxGpuCount, community: 0 },
     ...(isAvailability
       ? {
@@ -155,6 +156,12 @@ function gpus(parts: Parts, query: Query) {
         }
       : {}),
   }));
+}
+
+/** What an hour of a virtual processor with its memory costs. */
+function perVcpu({ registry }: Parts, gb: number): number {
+  const { vcpu, memoryGb } = registry.prices.now;
+  return shownAmount(Math.round(vcpu + gb * memoryGb));
 }
 
 function cpus(parts: Parts, query: Query) {
@@ -167,7 +174,7 @@ function cpus(parts: Parts, query: Query) {
     group,
     vcpu: { min: 1, max: cpusMax },
     ramGbPerVcpu: gbPerCpu,
-    price: { securePerVcpu: 0, serverlessPerVcpu: 0 },
+    price: { securePerVcpu: perVcpu(parts, gbPerCpu), serverlessPerVcpu: perVcpu(parts, gbPerCpu) },
     ...(isAvailability
       ? {
           availability: cpuAvailability(parts, { count }),

@@ -5,6 +5,7 @@ import { admitCallers } from "../shared/management.js";
 import { otherMethods } from "../shared/methods.js";
 import { lendRooms } from "../shared/replies/room.js";
 import { accountReads, accountWrites } from "./account.js";
+import { billingReads } from "./billing.js";
 import { catalogRoutes } from "./catalog.js";
 import { logRoutes } from "./logs.js";
 import { podReads, podWrites } from "./pods.js";
@@ -42,6 +43,7 @@ export async function restV2Routes(app: FastifyInstance, parts: RestV2Parts): Pr
     publicTemplateReads(scope, parts);
     accountReads(scope, parts);
     podReads(scope, parts);
+    billingReads(scope, parts);
     buildReads(scope, parts);
     absentReads(scope);
   });

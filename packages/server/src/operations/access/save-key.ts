@@ -7,6 +7,7 @@ import { auditing } from "../../store/audit.js";
 import { checkFields, nameRule, timeIn } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { withinQuota } from "../usage/terms.js";
 import { type Caller, changeAccessAs } from "./change-as.js";
 import { newApiKey, prefixOf } from "./secrets.js";
 import { seesMore } from "./visible.js";
@@ -60,6 +61,7 @@ export function createKey(
       const words = `A user may have ${limits.keysPerUserMax} API keys, expired ones included: delete one first.`;
       throw new Refusal("IN_USE", words);
     }
+    withinQuota(needs, owner.no, "keys", { has: count });
     const text = newApiKey(needs.ids);
     const made = {
       id: needs.ids.resource(),

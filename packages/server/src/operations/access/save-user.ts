@@ -7,6 +7,7 @@ import { auditing } from "../../store/audit.js";
 import { checkFields, nameRule } from "../fields.js";
 import type { Needs, Parts } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { checkTerms, mergeTerms, showTerms, type TermsInput } from "../usage/terms.js";
 import { type Caller, changeAccessAs } from "./change-as.js";
 import { checkUsedByOthers, deleteAll, describe, owns, transfer } from "./estate.js";
 import { userFor } from "./save-key.js";
@@ -16,7 +17,7 @@ import { seesMore } from "./visible.js";
 type Saving = Needs<"registry" | "ids" | "vault" | "clock">;
 
 /** What a caller may send of a user: absent keeps. */
-export interface UserInput {
+export interface UserInput extends TermsInput {
   readonly name?: string;
   readonly role?: "admin" | "member";
 }
@@ -51,10 +52,11 @@ function changeable(needs: Needs<"registry">, caller: ApiKey, id: string): User 
 export function createUser(
   needs: Saving,
   asking: Caller,
-  { name, role = "member" }: UserInput,
+  { name, role = "member", ...terms }: UserInput,
 ): Promise<{ user: User; webhookSecret: string }> {
   return changeAccessAs(needs, asking, async (caller) => {
     mayAdminister(caller);
+    checkTerms(terms);
     if (needs.registry.users().length >= limits.usersMax)
       throw new Refusal("IN_USE", `There may be ${limits.usersMax} users: delete one first.`);
     const webhookSecret = newWebhookSecret(needs.ids);
@@ -65,7 +67,7 @@ export function createUser(
       webhookSecret: needs.vault.seal(webhookSecret),
       oldWebhookSecret: undefined,
       pubKey: "",
-      terms: {},
+      terms: mergeTerms({}, terms),
       createdAt: needs.clock.now(),
       deletedAt: undefined,
     };
@@ -75,9 +77,15 @@ export function createUser(
 }
 
 /** Changes a user's name or role; the first admin stays an admin. */
-export function updateUser(needs: Saving, asking: Caller, id: string, { name, role }: UserInput): Promise<User> {
+export function updateUser(
+  needs: Saving & Needs<"bell">,
+  asking: Caller,
+  id: string,
+  { name, role, ...terms }: UserInput,
+): Promise<User> {
   return changeAccessAs(needs, asking, async (caller) => {
     mayAdminister(caller);
+    checkTerms(terms);
     const user = changeable(needs, caller, id);
     if (role === "member" && needs.registry.isFirstAdmin(user.no))
       throw new Refusal("INVALID_STATE", "The first admin stays an admin: the bootstrap key is its own.");
@@ -85,9 +93,12 @@ export function updateUser(needs: Saving, asking: Caller, id: string, { name, ro
       ...user,
       ...(name === undefined ? {} : { name: freeName(needs, name, user) }),
       ...(role === undefined ? {} : { isAdmin: role === "admin" }),
+      terms: mergeTerms(user.terms, terms),
     };
     auditing.note(changed("user.update", id, recorded(user), recorded(next)));
-    return needs.registry.saveUser(next);
+    const saved = await needs.registry.saveUser(next);
+    needs.bell.ring("demand"); // what it may run may have changed
+    return saved;
   });
 }
 
@@ -156,13 +167,18 @@ async function removeKeys({ registry, bell }: Needs<"registry" | "bell">, { no }
 }
 
 /** What the audit log shows of a user. */
-const recorded = ({ name, isAdmin }: Pick<User, "name" | "isAdmin">) => ({ name, role: isAdmin ? "admin" : "member" });
+const recorded = ({ name, isAdmin, terms }: Pick<User, "name" | "isAdmin" | "terms">) => ({
+  name,
+  role: isAdmin ? "admin" : "member",
+  ...showTerms(terms),
+});
 
 /** Users as callers see them. */
-export const showUser = ({ id, name, isAdmin, createdAt, oldWebhookSecret }: User) => ({
+export const showUser = ({ id, name, isAdmin, createdAt, oldWebhookSecret, terms }: User) => ({
   id,
   name,
   role: isAdmin ? ("admin" as const) : ("member" as const),
+  ...showTerms(terms),
   ...(createdAt === undefined ? {} : { createdAt: iso(createdAt) }),
   ...(oldWebhookSecret === undefined ? {} : { oldWebhookSecretUntil: iso(oldWebhookSecret.until) }),
 });

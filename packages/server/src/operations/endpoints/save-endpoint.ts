@@ -3,6 +3,7 @@ import { changed } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { type Endpoint, type EndpointSettings, needsRelease } from "../../domain/endpoints/endpoint.js";
 import type { TemplateSettings } from "../../domain/endpoints/template.js";
+import { isPod } from "../../domain/pods/pod.js";
 import { desiredWorkers } from "../../domain/scaling/scaling.js";
 import { outdated } from "../../domain/workers/leaving.js";
 import { endpointNotFound, Refusal } from "../../errors.js";
@@ -14,6 +15,7 @@ import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
 import { dropInlineTemplate } from "../templates/template-users.js";
+import { withinQuota } from "../usage/terms.js";
 import { closeWorker } from "../workers/worker-life.js";
 import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
 import { scaleInputs } from "./scale-inputs.js";
@@ -37,6 +39,8 @@ export async function createEndpoint(needs: Saving, asking: Caller, input: Endpo
 export async function addEndpoint(needs: Saving, caller: ApiKey, input: EndpointInput): Promise<Endpoint> {
   const settings = mergeSettings(needs, caller, undefined, input);
   checkKept(needs, caller.ownerNo, settings);
+  const has = needs.registry.endpoints().filter((each) => !isPod(each) && isOwn(each, caller)).length;
+  withinQuota(needs, caller.ownerNo, "endpoints", { has });
   const template = templateOf(needs, settings);
   const id = needs.ids.resource();
   const made = { id, ownerNo: caller.ownerNo, settings, template, createdAt: needs.clock.now() };
@@ -45,6 +49,9 @@ export async function addEndpoint(needs: Saving, caller: ApiKey, input: Endpoint
   needs.bell.ring("demand");
   return endpoint;
 }
+
+const isOwn = ({ ownerNo, deletedAt }: Endpoint, caller: ApiKey) =>
+  ownerNo === caller.ownerNo && deletedAt === undefined;
 
 /**
  * Changes only the fields sent. A change to what workers are made of makes a new version; any save ends crash-loop

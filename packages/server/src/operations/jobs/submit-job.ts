@@ -6,6 +6,7 @@ import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { IdempotencyRecord, NewJob } from "../../store/index.js";
 import type { Needs } from "../needs.js";
+import { withinQueue } from "../usage/terms.js";
 import { readSubmission, type Submission } from "./submission.js";
 
 /** The route of a submission: an idempotency key is valid only for the route it came with. */
@@ -27,7 +28,7 @@ export interface Submit extends JobRequest {
 
 export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
 
-type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit">;
+type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit" | "registry" | "tallies">;
 type ReadJob = Omit<Submission, "bytes">;
 
 /** Stores a job; once this resolves it is on disk. A known idempotency key leads to its job, never to a second one. */
@@ -45,6 +46,7 @@ export async function storeJob(
   bytes: Uint8Array,
 ): Promise<SubmitOutcome> {
   const { endpoint, route, idempotencyKey } = asked;
+  await withinQueue(needs, endpoint);
   const bodyHash = idempotencyKey === undefined ? "" : needs.vault.hash(bytes);
   const now = needs.clock.now();
   const job = newJob(needs, asked, parts, now);

@@ -11,6 +11,7 @@ import { seesMore, visiblePods } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
+import { withinQuota } from "../usage/terms.js";
 import { stopWorker } from "../workers/worker-life.js";
 import { changedPodSettings, newPodSettings, type PodInput } from "./pod-settings.js";
 
@@ -39,7 +40,9 @@ export async function createPod(needs: Saving, asking: Caller, input: PodInput):
   seesMore(asking, "pods");
   await checkImage(needs, newPodSettings(needs, asking, input).pod.container);
   return changeAs(needs, asking, async (caller) => {
-    if (visiblePods(needs, caller).length >= limits.podsPerUserMax)
+    const has = visiblePods(needs, caller).length;
+    withinQuota(needs, caller.ownerNo, "pods", { has });
+    if (has >= limits.podsPerUserMax)
       throw new Refusal("IN_USE", `A user may have ${limits.podsPerUserMax} pods: delete one first.`);
     const settings = newPodSettings(needs, caller, input);
     checkKept(needs, caller.ownerNo, settings);

@@ -5,6 +5,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts, obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { podCost } from "../usage/prices.js";
 import { crashPause } from "../workers/crash-pause.js";
 import { reachedAt } from "../workers/show-workers.js";
 
@@ -29,6 +30,7 @@ function show(needs: Showing, pod: Pod, hosts: () => readonly HostView[]) {
   const detail = detailOf(needs, pod, worker, { state, hosts });
   const startedAt = worker?.row.readyAt;
   const volumeId = settings.networkVolumeIds[0];
+  const cost = podCost(needs, pod);
   return {
     id: pod.id,
     name: settings.name,
@@ -66,8 +68,8 @@ function show(needs: Showing, pod: Pod, hosts: () => readonly HostView[]) {
     vcpuCount: cpus ?? settings.vcpuCount ?? 0,
     memoryInGb: Math.floor((memoryMib ?? 0) / 1_024),
     dataCenterIds: settings.dataCenterIds,
-    costPerHr: 0,
-    adjustedCostPerHr: 0,
+    costPerHr: cost,
+    adjustedCostPerHr: cost,
     ...(isPlaced ? { machineId: `host-${worker.row.hostNo}`, machine: machineOf(host, gpus) } : {}),
     ...networkOf(state === "RUNNING" ? worker : undefined),
     slsVersion: pod.version,

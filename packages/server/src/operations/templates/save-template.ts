@@ -24,6 +24,7 @@ import { checkKept } from "../check-kept.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
+import { withinQuota } from "../usage/terms.js";
 import { checkImage } from "./check-image.js";
 import { usersOf } from "./template-users.js";
 
@@ -82,6 +83,8 @@ export function addTemplate(needs: Saving, caller: ApiKey, input: TemplateInput)
   const settings = mergeTemplate(needs, caller, undefined, input);
   checkName(needs, caller, settings.name, undefined);
   checkKept(needs, caller.ownerNo, settings);
+  const has = needs.registry.templates().filter(({ ownerNo }) => ownerNo === caller.ownerNo).length;
+  withinQuota(needs, caller.ownerNo, "templates", { has });
   const id = needs.ids.resource();
   auditing.note(changed("template.create", id, undefined, { ...settings }));
   return needs.registry.createTemplate({ id, ownerNo: caller.ownerNo, settings });

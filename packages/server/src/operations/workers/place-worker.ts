@@ -7,6 +7,7 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
+import { barredBy } from "../usage/terms.js";
 import { abandoned, type Reserved, reservedIn } from "./held-back.js";
 import { stopWorker } from "./worker-life.js";
 
@@ -31,7 +32,9 @@ export async function placeFor(
   const there = hostsFor(endpoint, hosts);
   if (there.length === 0 && hosts.length > 0)
     return { lacks: "Its volume is on a host that is away; it starts when the host is back.", giveWay: [] };
-  return place(need, there, endpoint.settings, holdingsFor(needs, endpoint, reserved));
+  const found = place(need, there, endpoint.settings, holdingsFor(needs, endpoint, reserved));
+  const barred = "hostNo" in found ? barredBy(needs, endpoint, found.resources) : undefined;
+  return barred === undefined ? found : { lacks: barred, giveWay: [] };
 }
 
 /** The hosts where an endpoint's workers may run: a pod runs where its own volume is. */

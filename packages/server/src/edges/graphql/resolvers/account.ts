@@ -1,4 +1,5 @@
 import { isVisible } from "../../../domain/access/key.js";
+import { shownAmount } from "../../../domain/usage/price.js";
 import {
   createSecret,
   deleteSecret,
@@ -16,6 +17,7 @@ import {
   ownRegistryAuth,
   updateRegistryAuth,
 } from "../../../operations/templates/save-registry-auth.js";
+import { currentSpend } from "../../../operations/usage/prices.js";
 import { dataCenters } from "./catalog.js";
 import type { Context } from "./context.js";
 import { endpointView } from "./endpoints.js";
@@ -61,6 +63,10 @@ function pubKey(_: unknown, { parts, caller }: Context): string {
   return parts.registry.user(caller.ownerNo)?.pubKey ?? "";
 }
 
+/** A discount; null if there is none (contract: Endpoint, serverlessDiscount). */
+const discountOf = (share: number | undefined) =>
+  share === undefined || share === 0 ? null : { discountFactor: share, type: "PERCENTAGE", expirationDate: null };
+
 function myself(_: unknown, { caller, parts, seen }: Context) {
   return {
     id: parts.registry.user(caller.ownerNo)?.id,
@@ -86,8 +92,15 @@ function myself(_: unknown, { caller, parts, seen }: Context) {
     datacenters: dataCenters,
     savingsPlans: [],
     clientBalance: 0,
-    currentSpendPerHr: 0,
-    spendLimit: 0,
+    serverlessDiscount: () => discountOf(parts.registry.user(caller.ownerNo)?.terms.serverlessDiscount),
+    currentSpendPerHr: () => {
+      seesMore(caller, "bills");
+      return currentSpend(parts, caller.ownerNo);
+    },
+    spendLimit: () => {
+      seesMore(caller, "bills");
+      return shownAmount(parts.registry.user(caller.ownerNo)?.terms.spendLimit ?? 0);
+    },
     notifyPodsStale: false,
     notifyPodsGeneral: false,
     notifyLowBalance: false,

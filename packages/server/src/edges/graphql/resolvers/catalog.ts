@@ -1,5 +1,6 @@
 import { gpuTiers } from "../../../domain/hosts/gpu.js";
 import { countryOf } from "../../../domain/hosts/host.js";
+import { gpuPrice, shownAmount } from "../../../domain/usage/price.js";
 import {
   type Availability,
   cpuAvailability,
@@ -33,14 +34,22 @@ function gpuTypes({ input }: { input?: GpuFilter | null }, { parts, answer }: Co
     ...type,
     secureCloud: true,
     communityCloud: false,
+    securePrice: priceOf(parts, type.id),
     lowestPrice: ({ input: asked }: { input?: PriceInput | null }, context: Context) => ({
       gpuName: type.displayName,
       gpuTypeId: type.id,
+      uninterruptablePrice: priceOf(context.parts, type.id, asked?.gpuCount),
       stockStatus: stockOf(gpuAvailability(context.parts, type.id, wishOf(asked))),
       gpuTypeCudaVersions: [],
       availableGpuCounts: Array.from({ length: type.maxGpuCount }, (_, n) => n + 1),
     }),
   }));
+}
+
+/** What an hour of some GPUs costs; null if they have no price. */
+function priceOf({ registry }: Context["parts"], typeId: string, count?: number | null): number | null {
+  const price = gpuPrice(registry.prices.now, typeId);
+  return price === undefined ? null : shownAmount(price * (count ?? 1));
 }
 
 const serverlessGpuPools = () => Object.entries(gpuTiers).map(([id, gpuTypeIds]) => ({ id, gpuTypeIds }));

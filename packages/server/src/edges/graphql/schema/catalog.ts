@@ -1,4 +1,4 @@
-/** What endpoints may ask for. Nothing costs anything here: prices are null. */
+/** What endpoints may ask for. Prices are an hour's; null if none is set. */
 export const catalogTypes = `
 input GpuTypeFilter { id: String ids: [String!] cluster: Boolean }
 input GpuLowestPriceInput {

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { made, refused } from "../../edges/rest-v1/answers-fixture.js";
 import { limits } from "../../limits/index.js";
 import { clearPodVolumesLoop } from "../../loops/pods/clear-pod-volumes.js";
 import { endDuePodsLoop } from "../../loops/pods/end-due-pods.js";
-import { made, refused } from "./answers-fixture.js";
 import { image, type Json, PodScene } from "./pods-fixture.js";
 
 let pods: PodScene;

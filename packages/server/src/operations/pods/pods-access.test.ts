@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { made, refused } from "./answers-fixture.js";
+import { made, refused } from "../../edges/rest-v1/answers-fixture.js";
 import { image, type Json, PodScene } from "./pods-fixture.js";
 
 let pods: PodScene;

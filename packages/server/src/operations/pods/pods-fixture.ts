@@ -1,9 +1,9 @@
 import { expect } from "vitest";
 import type { HostFacts } from "../../domain/hosts/host.js";
+import { made } from "../../edges/rest-v1/answers-fixture.js";
 import { l4, plainHost } from "../../testing/facts-fixture.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
-import { made } from "./answers-fixture.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests check the body
 export type Json = any;
