@@ -1,5 +1,6 @@
 // The rows, in the order of the table.
 import { row as balanced } from "./rows/balanced.mjs";
+import { row as billing } from "./rows/billing.mjs";
 import { row as cleanup } from "./rows/cleanup.mjs";
 import { row as cold } from "./rows/cold.mjs";
 import { row as full } from "./rows/full.mjs";
@@ -27,6 +28,7 @@ export const rows = [
   large,
   idle,
   kept,
+  billing,
   cleanup,
   restart,
   stream,

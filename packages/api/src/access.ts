@@ -32,6 +32,13 @@ const terms = {
       description: "What everything may cost an hour; beyond it nothing starts.",
     }),
   ),
+  weight: orNull(
+    Type.Number({
+      minimum: 0.01,
+      maximum: 100,
+      description: "Its share of places that several users wait for; 1 by default.",
+    }),
+  ),
   quotas: orNull(Type.Object(quotas, { additionalProperties: false })),
 };
 
@@ -52,6 +59,7 @@ export const User = Type.Object({
   role,
   serverlessDiscount: Type.Optional(Type.Number()),
   spendLimit: Type.Optional(Type.Number()),
+  weight: Type.Optional(Type.Number()),
   quotas: Type.Optional(Type.Record(Type.String(), Type.Integer())),
   createdAt: Type.Optional(time()),
   oldWebhookSecretUntil: Type.Optional(

@@ -11,4 +11,6 @@ export const usage = {
   priceMax: 1_000_000, // for one of something, an hour
   pricedGpusMax: 500,
   quotaMax: 1_000_000_000,
+  weightMin: 0.01,
+  weightMax: 100, // times the share of a user of weight 1
 } as const;

@@ -12,6 +12,8 @@ export interface Terms {
   /** What workers, pods and volumes may cost an hour, in billionths: beyond it none is started. */
   readonly spendLimit?: number;
   readonly quotas?: Quotas;
+  /** Its share of places that several users wait for; 1 unless given. */
+  readonly weight?: number;
 }
 
 /** The most that a user may have at a time. */

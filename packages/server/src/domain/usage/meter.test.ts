@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { newWorker } from "../../testing/facts-fixture.js";
-import { beginningOf, billableMs, cover, endOf, hourMs, spread } from "./meter.js";
+import { beginningOf, billableMs, cover, hourMs, spread } from "./meter.js";
 
 const at = (text: string) => Date.parse(text);
 
@@ -53,22 +53,31 @@ describe("A time", () => {
     expect(cover(...year)).toEqual([{ span: "month", from: year[0], to: year[1] }]);
   });
 
+  it("that is a month in a time zone is a month with some hours more and less", () => {
+    const [begin, end] = [at("2026-04-30T22:00:00Z"), at("2026-05-31T22:00:00Z")];
+    const [may, june] = [at("2026-05-01T00:00:00Z"), at("2026-06-01T00:00:00Z")];
+    expect(cover(begin, end)).toEqual([
+      { span: "hour", from: begin, to: may },
+      { span: "month", from: may, to: june },
+      { span: "hour", from: end, to: june, isTaken: true },
+    ]);
+  });
+
   it("is covered once and whole, whatever it is", () => {
     const hour = fc.integer({ min: 0, max: 24 * 800 }).map((n) => at("2025-11-15T00:00:00Z") + n * hourMs);
     fc.assert(
       fc.property(hour, hour, (one, other) => {
         const [from, to] = [Math.min(one, other), Math.max(one, other)];
-        let reached = from;
-        for (const stretch of cover(from, to)) {
-          expect(stretch.from).toBe(reached);
-          expect(beginningOf(stretch.span, stretch.from)).toBe(stretch.from);
-          let step = stretch.from;
-          while (step < stretch.to) step = endOf(stretch.span, step);
-          expect(step).toBe(stretch.to);
-          reached = stretch.to;
+        const stretches = cover(from, to);
+        const times = new Map<number, number>();
+        for (const { span, from, to, isTaken } of stretches) {
+          expect([beginningOf(span, from), beginningOf(span, to)]).toEqual([from, to]);
+          for (let each = from; each < to; each += hourMs) times.set(each, (times.get(each) ?? 0) + (isTaken ? -1 : 1));
         }
-        expect(reached).toBe(to);
-        expect(cover(from, to).length).toBeLessThanOrEqual(5);
+        const covered = [...times].filter(([, count]) => count !== 0);
+        expect(covered.every(([each, count]) => count === 1 && each >= from && each < to)).toBe(true);
+        expect(covered.length).toBe((to - from) / hourMs);
+        expect(stretches.length).toBeLessThanOrEqual(9);
       }),
     );
   });

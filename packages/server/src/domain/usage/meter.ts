@@ -63,42 +63,44 @@ export function endOf(span: Span, at: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
 }
 
-/** A stretch of whole hours, days or months: from the beginning of the first to the beginning of the one after the last. */
+/**
+ * A stretch of whole hours, days or months: from the beginning of the first to the beginning of the one after the last.
+ * One that is taken away counts against the others.
+ */
 export interface Stretch {
   readonly span: Span;
   readonly from: number;
   readonly to: number;
+  readonly isTaken?: true;
 }
+
+const finer = { month: "day", day: "hour" } as const;
 
 /**
- * The fewest stretches that cover a time, whose ends are rounded down to hours: a year in UTC is 12 months; a month in a
- * time zone is some hours, the days between, and some hours.
+ * A few stretches that add up to a time, whose ends are rounded down to hours. A year in UTC is 12 months. May in Berlin
+ * begins two hours before May in UTC: it is that month with two hours more at its beginning, and two hours less at its
+ * end.
  */
 export function cover(from: number, to: number): Stretch[] {
-  const found: Stretch[] = [];
-  const add = (span: Span, begin: number, end: number) => {
-    if (begin < end) found.push({ span, from: begin, to: end });
-  };
-  const [begin, end] = [hourOf(from), hourOf(to)];
-  const wholeDays = [upTo("day", begin), beginningOf("day", end)] as const;
-  if (wholeDays[0] >= wholeDays[1]) {
-    add("hour", begin, end);
-    return found;
-  }
-  add("hour", begin, wholeDays[0]);
-  const wholeMonths = [upTo("month", wholeDays[0]), beginningOf("month", wholeDays[1])] as const;
-  if (wholeMonths[0] >= wholeMonths[1]) add("day", wholeDays[0], wholeDays[1]);
-  else {
-    add("day", wholeDays[0], wholeMonths[0]);
-    add("month", wholeMonths[0], wholeMonths[1]);
-    add("day", wholeMonths[1], wholeDays[1]);
-  }
-  add("hour", wholeDays[1], end);
-  return found;
+  return between("month", hourOf(from), hourOf(to));
 }
 
-/** The first beginning of such a span that is not before `at`. */
-function upTo(span: Span, at: number): number {
+function between(span: Span, from: number, to: number): Stretch[] {
+  if (from >= to) return [];
+  if (span === "hour") return [{ span, from, to }];
+  const [begin, end] = [nearest(span, from), nearest(span, to)];
+  if (begin >= end) return between(finer[span], from, to);
+  return [...edge(finer[span], from, begin), { span, from: begin, to: end }, ...edge(finer[span], end, to)];
+}
+
+/** What lies between a time and a beginning beyond it, or what is taken away up to one before it. */
+const edge = (span: Span, from: number, to: number): Stretch[] =>
+  from <= to ? between(span, from, to) : between(span, to, from).map(taken);
+
+const taken = ({ isTaken, ...stretch }: Stretch): Stretch => (isTaken ? stretch : { ...stretch, isTaken: true });
+
+function nearest(span: Span, at: number): number {
   const begin = beginningOf(span, at);
-  return begin === at ? at : endOf(span, begin);
+  const end = endOf(span, begin);
+  return at - begin <= end - at ? begin : end;
 }

@@ -12,11 +12,12 @@ import type { Needs } from "../needs.js";
 export interface TermsInput {
   readonly serverlessDiscount?: number | null;
   readonly spendLimit?: number | null;
+  readonly weight?: number | null;
   readonly quotas?: { readonly [Name in keyof Quotas]?: number | null } | null;
 }
 
 /** The terms that result from applying `input` to others. */
-export function mergeTerms(base: Terms, { serverlessDiscount, spendLimit, quotas }: TermsInput): Terms {
+export function mergeTerms(base: Terms, { serverlessDiscount, spendLimit, quotas, weight }: TermsInput): Terms {
   const { quotas: before = {}, ...money } = base;
   const merged: Record<string, number | null | undefined> = quotas === null ? {} : { ...before, ...quotas };
   const kept = quotaNames.flatMap((name) => (typeof merged[name] === "number" ? [[name, merged[name]] as const] : []));
@@ -24,13 +25,15 @@ export function mergeTerms(base: Terms, { serverlessDiscount, spendLimit, quotas
     serverlessDiscount: serverlessDiscount === undefined ? money.serverlessDiscount : serverlessDiscount,
     spendLimit:
       spendLimit === undefined ? money.spendLimit : spendLimit === null ? null : Math.round(spendLimit * nanoPerUnit),
+    weight: weight === undefined ? money.weight : weight,
     quotas: kept.length > 0 ? Object.fromEntries(kept) : null,
   };
   return Object.fromEntries(Object.entries(draft).filter(([, value]) => value !== undefined && value !== null));
 }
 
 /** A user's terms as callers see them. */
-export const showTerms = ({ serverlessDiscount, spendLimit, quotas }: Terms) => ({
+export const showTerms = ({ serverlessDiscount, spendLimit, quotas, weight }: Terms) => ({
+  ...(weight === undefined ? {} : { weight }),
   ...(serverlessDiscount === undefined ? {} : { serverlessDiscount }),
   ...(spendLimit === undefined ? {} : { spendLimit: shownAmount(spendLimit) }),
   ...(quotas === undefined ? {} : { quotas }),
@@ -114,7 +117,9 @@ export async function withinQueue(
 }
 
 /** Refuses terms that make no sense. */
-export function checkTerms({ serverlessDiscount, spendLimit, quotas }: TermsInput): void {
+export function checkTerms({ serverlessDiscount, spendLimit, quotas, weight }: TermsInput): void {
+  if (weight !== undefined && weight !== null && !(weight >= limits.weightMin && weight <= limits.weightMax))
+    throw invalid(`'weight' must be a number from ${limits.weightMin} to ${limits.weightMax}.`);
   if (
     serverlessDiscount !== undefined &&
     serverlessDiscount !== null &&

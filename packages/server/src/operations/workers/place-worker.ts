@@ -1,6 +1,7 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { sourceOf } from "../../domain/endpoints/template.js";
 import type { HostView } from "../../domain/hosts/host.js";
+import { fairPlaces } from "../../domain/workers/fair-places.js";
 import { type Holding, needOf, type Placement, place } from "../../domain/workers/placement.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
@@ -99,15 +100,32 @@ export async function makeWay(needs: Placing, workerNos: readonly number[]): Pro
   }
 }
 
+/** The workers that wait for a place, users in turn. */
+function inFairOrder({ registry }: Placing): LiveWorker[] {
+  const ownerOf = ({ row }: LiveWorker) => registry.endpointByNo(row.endpointNo)?.ownerNo ?? 0;
+  const live = registry.liveWorkers();
+  const waiting = live.filter(({ row }) => isThrottled(row) && row.wanted === "running");
+  if (waiting.length < 2) return waiting;
+  const holds = new Map<number, number>();
+  for (const worker of live) {
+    if (isThrottled(worker.row)) continue;
+    const ownerNo = ownerOf(worker);
+    holds.set(ownerNo, (holds.get(ownerNo) ?? 0) + Math.max(1, worker.row.resources?.gpus.length ?? 0));
+  }
+  const sized = waiting.map((worker) => {
+    const { computeType, gpuCount } = registry.endpointByNo(worker.row.endpointNo)?.settings ?? {};
+    return { worker, no: worker.row.no, ownerNo: ownerOf(worker), size: computeType === "GPU" ? (gpuCount ?? 1) : 1 };
+  });
+  const weightOf = (ownerNo: number) => registry.user(ownerNo)?.terms.weight ?? 1;
+  return fairPlaces(sized, holds, weightOf).map(({ worker }) => worker);
+}
+
 /**
- * Gives a place to workers that wait for one, the longest waiting first. Resolves with the endpoints whose workers
+ * Gives a place to workers that wait for one, users in turn, and of each user the longest waiting first. Resolves with the endpoints whose workers
  * still wait, and when to look again at the latest.
  */
 export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySet<number>; lookInMs: number }> {
-  const waiting = needs.registry
-    .liveWorkers()
-    .filter(({ row }) => isThrottled(row) && row.wanted === "running")
-    .sort((a, b) => a.row.no - b.row.no);
+  const waiting = inFairOrder(needs);
   const left = new Set<number>();
   const supply = waiting.length > 0 ? supplyOf(needs) : { hosts: [], reserved: [] };
   // if one worker of a version finds no place, the others find none either, for the same reason

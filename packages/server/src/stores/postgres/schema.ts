@@ -282,9 +282,9 @@ CREATE INDEX meter_at ON meter (at);
 CREATE TABLE usage (
   kind text NOT NULL, owner_no bigint NOT NULL, resource text NOT NULL, span bigint NOT NULL, at bigint NOT NULL,
   gpu_type text NOT NULL, amount bigint NOT NULL, gpu_cost bigint NOT NULL, cpu_cost bigint NOT NULL,
-  disk_cost bigint NOT NULL, PRIMARY KEY (kind, owner_no, resource, span, at, gpu_type)
+  disk_cost bigint NOT NULL, PRIMARY KEY (kind, owner_no, span, at, resource, gpu_type)
 );
-CREATE INDEX usage_at ON usage (kind, owner_no, span, at, resource, gpu_type);
+CREATE INDEX usage_resource ON usage (kind, owner_no, resource, span, at);
 CREATE TABLE price (
   kind text NOT NULL, name text NOT NULL, cost bigint NOT NULL, PRIMARY KEY (kind, name)
 );

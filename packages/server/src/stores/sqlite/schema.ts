@@ -257,9 +257,9 @@ CREATE INDEX meter_at ON meter (at);
 CREATE TABLE usage (
   kind TEXT NOT NULL, owner_no INTEGER NOT NULL, resource TEXT NOT NULL, span INTEGER NOT NULL, at INTEGER NOT NULL,
   gpu_type TEXT NOT NULL, amount INTEGER NOT NULL, gpu_cost INTEGER NOT NULL, cpu_cost INTEGER NOT NULL,
-  disk_cost INTEGER NOT NULL, PRIMARY KEY (kind, owner_no, resource, span, at, gpu_type)
+  disk_cost INTEGER NOT NULL, PRIMARY KEY (kind, owner_no, span, at, resource, gpu_type)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX usage_at ON usage (kind, owner_no, span, at, resource, gpu_type);
+CREATE INDEX usage_resource ON usage (kind, owner_no, resource, span, at);
 CREATE TABLE price (
   kind TEXT NOT NULL, name TEXT NOT NULL, cost INTEGER NOT NULL, PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;

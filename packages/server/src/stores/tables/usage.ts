@@ -33,7 +33,7 @@ export function usageStore(runner: Runner): UsageStore {
     );
     return raw`INSERT INTO usage (kind, owner_no, resource, span, at, gpu_type, amount, gpu_cost, cpu_cost, disk_cost)
       SELECT ${raw.join(typed)} FROM meter WHERE kind = ${meterKind} AND no = ${no} AND token = ${token}
-      ON CONFLICT (kind, owner_no, resource, span, at, gpu_type) DO UPDATE SET
+      ON CONFLICT (kind, owner_no, span, at, resource, gpu_type) DO UPDATE SET
       amount = usage.amount + excluded.amount, gpu_cost = usage.gpu_cost + excluded.gpu_cost,
       cpu_cost = usage.cpu_cost + excluded.cpu_cost, disk_cost = usage.disk_cost + excluded.disk_cost`.compile(sql);
   }
@@ -84,14 +84,17 @@ export function usageStore(runner: Runner): UsageStore {
       if (stretches.length === 0) return [];
       const which =
         resource !== undefined ? raw`resource = ${resource}` : byResource ? raw`resource <> ''` : raw`resource = ''`;
-      const times = stretches.map(
-        ({ span, from, to }) => raw`(span = ${raw.lit(codes[span])} AND at >= ${from} AND at < ${to})`,
-      );
+      const parts = stretches.map(({ span, from, to, isTaken }) => {
+        const sign = raw.raw(isTaken ? "-" : "");
+        return raw`SELECT resource, gpu_type, ${sign}amount AS amount, ${sign}gpu_cost AS gpu_cost,
+          ${sign}cpu_cost AS cpu_cost, ${sign}disk_cost AS disk_cost FROM usage WHERE kind = ${kind}
+          AND owner_no = ${ownerNo} AND ${which} AND span = ${raw.lit(codes[span])} AND at >= ${from} AND at < ${to}`;
+      });
       const query = raw<SumRow>`SELECT resource, gpu_type, CAST(sum(amount) AS bigint) AS amount,
         CAST(sum(gpu_cost) AS bigint) AS gpu_cost, CAST(sum(cpu_cost) AS bigint) AS cpu_cost,
-        CAST(sum(disk_cost) AS bigint) AS disk_cost
-        FROM usage WHERE kind = ${kind} AND owner_no = ${ownerNo} AND ${which} AND (${raw.join(times, raw` OR `)})
-        GROUP BY resource, gpu_type ORDER BY resource, gpu_type LIMIT ${limit + 1}`;
+        CAST(sum(disk_cost) AS bigint) AS disk_cost FROM (${raw.join(parts, raw` UNION ALL `)}) AS part
+        GROUP BY resource, gpu_type HAVING sum(amount) <> 0 OR sum(gpu_cost + cpu_cost + disk_cost) <> 0
+        ORDER BY resource, gpu_type LIMIT ${limit + 1}`;
       return (await runner.read(query.compile(sql))).map(toSum);
     },
     prices: async () => {
