@@ -17,6 +17,8 @@ export interface Fuzzing {
   readonly known: Readonly<Record<string, readonly string[]>>;
   /** Values to use for a parameter always. */
   readonly fixed?: Readonly<Record<string, string>>;
+  /** What no deletion may name, and what it deletes instead. */
+  readonly kept?: Readonly<Record<string, readonly string[]>>;
   /** The address for every webhook that the service would accept. */
   readonly webhook: string;
 }
@@ -43,6 +45,7 @@ export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict>
     PATH: process.env.PATH ?? "",
     HOME: folder,
     FUZZ_WEBHOOK: asked.webhook,
+    FUZZ_KEPT: JSON.stringify(asked.kept ?? {}),
     FUZZ_TALLY: join(folder, "tally.json"),
     SCHEMATHESIS_HOOKS: "hooks",
     PYTHONPATH: import.meta.dirname,

@@ -7,6 +7,8 @@ export const usage = {
   usageMarksKeptMs: 3 * day, // of workers and volumes that are gone: longer than their rows are kept
   billBucketsMax: 2_000,
   billRecordsMax: 20_000,
+  billStretches: 200, // of time, in one statement
+  billStretchesOfAll: 20, // the same if it adds up each of thousands of endpoints
   billRangeMsDefault: 30 * day,
   priceMax: 1_000_000, // for one of something, an hour
   pricedGpusMax: 500,

@@ -290,30 +290,4 @@ describe("Processors and memory", () => {
     await scene.advance(50);
     expect(scene.workersOf(endpoint).map(launchOf)).not.toContain(undefined);
   });
-
-  it("goes to the users that wait for it in turn, by their weights", async () => {
-    await on({ gpus: [l4(1), l4(2), l4(3), l4(4)] });
-    const first = await scene.endpoint({ workersMin: 4, workersMax: 8 });
-    await scene.advance(50);
-    const { caller } = await scene.stranger();
-    const template = await scene.template({ imageName: "alpine:3" }, caller);
-    const theirs = await scene.endpoint({ workersMin: 4, workersMax: 4, templateId: template.id }, caller);
-    await update(first, { workersMin: 8 });
-    await scene.advance(50);
-    const placed = (endpoint: Endpoint) => scene.workersOf(endpoint).filter(({ row }) => row.resources).length;
-    expect([placed(first), placed(theirs)]).toEqual([4, 0]);
-    const free = async () => {
-      end(scene.workersOf(first).find(({ row }) => row.resources) as LiveWorker);
-      await scene.advance(10_000);
-    };
-    await free();
-    await free();
-    expect([placed(first), placed(theirs)]).toEqual([2, 2]);
-    await free();
-    expect([placed(first), placed(theirs)]).toEqual([2, 2]); // the first user holds less then
-    const user = scene.parts.registry.user(caller.ownerNo)!;
-    await scene.parts.registry.saveUser({ ...user, terms: { weight: 3 } });
-    await free();
-    expect([placed(first), placed(theirs)]).toEqual([1, 3]);
-  });
 });

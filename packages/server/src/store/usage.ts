@@ -50,7 +50,8 @@ export interface EndedVolume {
 export interface UsageQuery {
   readonly kind: MeteredKind;
   readonly ownerNo: number;
-  readonly stretches: readonly Stretch[];
+  /** What to add up, for each of some buckets. */
+  readonly stretches: readonly (Stretch & { readonly bucket: number })[];
   /** Add up each resource, or all together. */
   readonly byResource: boolean;
   /** Only this resource. */
@@ -61,6 +62,7 @@ export interface UsageQuery {
 
 /** Usage added up. */
 export interface UsageSum extends Omit<UsageShare, "at"> {
+  readonly bucket: number;
   /** Empty if all resources are added up together. */
   readonly resource: string;
   readonly gpuType: string;
@@ -79,6 +81,7 @@ export interface UsageStore {
   forgetEndedVolumes(nos: readonly number[]): Promise<void>;
   /** Forgets marks of workers and volumes that are gone: those that were not moved since. */
   forgetMarks(before: number, most: number): Promise<number>;
+  /** Usage added up, by bucket, resource and GPU type. */
   sums(query: UsageQuery): Promise<UsageSum[]>;
   prices(): Promise<Prices>;
   savePrices(prices: Prices): Promise<void>;

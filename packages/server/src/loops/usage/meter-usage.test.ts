@@ -20,7 +20,7 @@ afterEach(() => scene.close());
 
 const month = () => {
   const at = scene.clock.now();
-  return [{ span: "month" as const, from: at - 40 * 24 * 3_600_000, to: at + 40 * 24 * 3_600_000 }];
+  return [{ bucket: 0, span: "month" as const, from: at - 40 * 24 * 3_600_000, to: at + 40 * 24 * 3_600_000 }];
 };
 const sumsOf = (kind: MeteredKind, ownerNo = scene.admin.ownerNo) =>
   scene.stores.usage.sums({ kind, ownerNo, stretches: month(), byResource: true, limit: 100 });

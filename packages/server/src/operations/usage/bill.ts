@@ -1,6 +1,6 @@
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Bucket, type BucketSize, buckets, wallClock } from "../../domain/usage/bucket.js";
-import { cover, hourMs } from "../../domain/usage/meter.js";
+import { cover, hourMs, type Stretch } from "../../domain/usage/meter.js";
 import { shownAmount } from "../../domain/usage/price.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -96,15 +96,29 @@ export async function bill(
   const records: BillRecord[] = [];
   // a filter looks at resources one by one
   const byResource = by === "resource" || isWanted !== undefined;
-  for (const { from, to } of buckets) {
+  const most = byResource && resource === undefined ? limits.billStretchesOfAll : limits.billStretches;
+  for (const stretches of chunksOf(buckets, most)) {
     if (turns.isOver) await turns.take([caller.ownerNo]);
-    const query = { kind, ownerNo: caller.ownerNo, stretches: cover(from, to), byResource, resource };
+    const query = { kind, ownerNo: caller.ownerNo, stretches, byResource, resource };
     const sums = await usage.sums({ ...query, limit: limits.billRecordsMax });
     if (sums.length > limits.billRecordsMax) throw tooMany();
-    for (const sum of added(isWanted ? sums.filter(isWanted) : sums, by)) records.push({ from, to, ...sum });
+    records.push(...added(isWanted ? sums.filter(isWanted) : sums, buckets, by));
     if (records.length > limits.billRecordsMax) throw tooMany();
   }
   return records;
+}
+
+/** The stretches of buckets, about as many at a time as one statement should add up; those of a bucket stay together. */
+function* chunksOf(buckets: readonly Bucket[], most: number) {
+  let chunk: (Stretch & { readonly bucket: number })[] = [];
+  for (const [bucket, { from, to }] of buckets.entries()) {
+    if (chunk.length >= most) {
+      yield chunk;
+      chunk = [];
+    }
+    chunk.push(...cover(from, to).map((stretch) => ({ ...stretch, bucket })));
+  }
+  if (chunk.length > 0) yield chunk;
 }
 
 const tooMany = () =>
@@ -113,12 +127,13 @@ const tooMany = () =>
   );
 
 /** Adds up what belongs to one record. Costs become units of the currency. */
-function added(sums: readonly UsageSum[], by: BillOf["by"]): Omit<BillRecord, "from" | "to">[] {
+function added(sums: readonly UsageSum[], buckets: readonly Bucket[], by: BillOf["by"]): BillRecord[] {
   const groups = new Map<string, UsageSum>();
   for (const sum of sums) {
-    const group = by === "resource" ? sum.resource : by === "gpuType" ? sum.gpuType : "";
+    const group = `${sum.bucket} ${by === "resource" ? sum.resource : by === "gpuType" ? sum.gpuType : ""}`;
     const before = groups.get(group);
     groups.set(group, {
+      bucket: sum.bucket,
       resource: by === "resource" ? sum.resource : "",
       gpuType: by === "gpuType" ? sum.gpuType : "",
       amount: (before?.amount ?? 0) + sum.amount,
@@ -127,7 +142,8 @@ function added(sums: readonly UsageSum[], by: BillOf["by"]): Omit<BillRecord, "f
       diskCost: (before?.diskCost ?? 0) + sum.diskCost,
     });
   }
-  return [...groups.values()].map(({ gpuCost, cpuCost, diskCost, ...rest }) => ({
+  return [...groups.values()].map(({ bucket, gpuCost, cpuCost, diskCost, ...rest }) => ({
+    ...(buckets[bucket] as Bucket),
     ...rest,
     gpuCost: shownAmount(gpuCost),
     cpuCost: shownAmount(cpuCost),

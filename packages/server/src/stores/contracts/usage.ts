@@ -18,7 +18,7 @@ const month = (at: number) => Date.UTC(new Date(at).getUTCFullYear(), new Date(a
 const may: UsageQuery = {
   kind: "endpoint",
   ownerNo: 7,
-  stretches: [{ span: "month", from: month(hour), to: hour + 1 }],
+  stretches: [{ bucket: 0, span: "month", from: month(hour), to: hour + 1 }],
   byResource: true,
   limit: 10,
 };
@@ -35,17 +35,24 @@ export function usage(setting: () => Setting): void {
         { ...plain, no: 3, shares: [plain.shares[0]!, { ...plain.shares[0]!, at: next }] },
         { ...plain, no: 4, ownerNo: 8 },
       ]);
-      const [gpuCost, sum] = [10_000_000_000_000, { gpuType: "NVIDIA L4", cpuCost: 4, diskCost: 6 }];
+      const [gpuCost, sum] = [10_000_000_000_000, { bucket: 0, gpuType: "NVIDIA L4", cpuCost: 4, diskCost: 6 }];
       const own = { ...sum, resource: "endpoint", amount: 120_000, gpuCost };
       const others = { ...sum, resource: "other", amount: 60_000, gpuCost: gpuCost / 2, cpuCost: 2, diskCost: 3 };
       expect(await usage.sums(may)).toEqual([own, others]);
       expect(await usage.sums({ ...may, resource: "other" })).toEqual([others]);
       expect(await usage.sums({ ...may, byResource: false })).toMatchObject([{ resource: "", amount: 180_000 }]);
-      const stretch = (span: "hour" | "day", from: number, to: number) => ({ span, from, to });
+      const stretch = (span: "hour" | "day", from: number, to: number, bucket = 0) => ({ bucket, span, from, to });
       const ofDay = { ...may, stretches: [stretch("day", next, next + 86_400_000)] };
       expect(await usage.sums(ofDay)).toMatchObject([{ resource: "endpoint", amount: 60_000 }]);
       const both = [stretch("hour", hour, next), stretch("day", next, next + 86_400_000)];
       expect(await usage.sums({ ...may, byResource: false, stretches: both })).toMatchObject([{ amount: 240_000 }]);
+      const taken = [...both.slice(0, 1), { ...stretch("hour", hour, next), isTaken: true as const }];
+      expect(await usage.sums({ ...may, stretches: taken })).toEqual([]);
+      const two = [stretch("hour", hour, next), stretch("day", next, next + 86_400_000, 1)];
+      expect(await usage.sums({ ...may, byResource: false, stretches: two })).toMatchObject([
+        { bucket: 0, amount: 180_000 },
+        { bucket: 1, amount: 60_000 },
+      ]);
       expect(await usage.sums({ ...may, limit: 0 })).toHaveLength(1); // one more than asked, to tell that there are more
     });
 

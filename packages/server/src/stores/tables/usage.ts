@@ -84,17 +84,17 @@ export function usageStore(runner: Runner): UsageStore {
       if (stretches.length === 0) return [];
       const which =
         resource !== undefined ? raw`resource = ${resource}` : byResource ? raw`resource <> ''` : raw`resource = ''`;
-      const parts = stretches.map(({ span, from, to, isTaken }) => {
+      const parts = stretches.map(({ bucket, span, from, to, isTaken }) => {
         const sign = raw.raw(isTaken ? "-" : "");
-        return raw`SELECT resource, gpu_type, ${sign}amount AS amount, ${sign}gpu_cost AS gpu_cost,
+        return raw`SELECT ${raw.lit(bucket)} AS bucket, resource, gpu_type, ${sign}amount AS amount, ${sign}gpu_cost AS gpu_cost,
           ${sign}cpu_cost AS cpu_cost, ${sign}disk_cost AS disk_cost FROM usage WHERE kind = ${kind}
           AND owner_no = ${ownerNo} AND ${which} AND span = ${raw.lit(codes[span])} AND at >= ${from} AND at < ${to}`;
       });
-      const query = raw<SumRow>`SELECT resource, gpu_type, CAST(sum(amount) AS bigint) AS amount,
+      const query = raw<SumRow>`SELECT bucket, resource, gpu_type, CAST(sum(amount) AS bigint) AS amount,
         CAST(sum(gpu_cost) AS bigint) AS gpu_cost, CAST(sum(cpu_cost) AS bigint) AS cpu_cost,
         CAST(sum(disk_cost) AS bigint) AS disk_cost FROM (${raw.join(parts, raw` UNION ALL `)}) AS part
-        GROUP BY resource, gpu_type HAVING sum(amount) <> 0 OR sum(gpu_cost + cpu_cost + disk_cost) <> 0
-        ORDER BY resource, gpu_type LIMIT ${limit + 1}`;
+        GROUP BY bucket, resource, gpu_type HAVING sum(amount) <> 0 OR sum(gpu_cost + cpu_cost + disk_cost) <> 0
+        ORDER BY bucket, resource, gpu_type LIMIT ${limit + 1}`;
       return (await runner.read(query.compile(sql))).map(toSum);
     },
     prices: async () => {
@@ -116,6 +116,7 @@ export function usageStore(runner: Runner): UsageStore {
 }
 
 interface SumRow {
+  readonly bucket: number;
   readonly resource: string;
   readonly gpu_type: string;
   readonly amount: number;
@@ -124,6 +125,7 @@ interface SumRow {
   readonly disk_cost: number;
 }
 const toSum = (row: SumRow): UsageSum => ({
+  bucket: row.bucket,
   resource: row.resource,
   gpuType: row.gpu_type,
   amount: row.amount,
