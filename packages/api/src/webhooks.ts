@@ -5,7 +5,7 @@ export const WebhookDelivery = Type.Object({
   id: Type.String(),
   jobId: Type.String(),
   url: Type.String(),
-  state: Type.String({ description: "pending, delivered or failed." }),
+  state: Type.String({ description: "pending, held (its receiver is paused), delivered or failed." }),
   nextAttemptAt: Type.Optional(Type.String({ format: "date-time" })),
   attempts: Type.Array(
     Type.Object({
@@ -16,4 +16,17 @@ export const WebhookDelivery = Type.Object({
       reply: Type.Optional(Type.String({ description: "The first KB of what the receiver answered; not in lists." })),
     }),
   ),
+});
+
+/** Where webhooks go: all URLs with one scheme, host and port. */
+export const WebhookReceiver = Type.Object({
+  id: Type.String(),
+  origin: Type.String(),
+  state: Type.String({ description: "healthy, failing (its last five attempts or more have failed) or paused." }),
+  lastAttemptAt: Type.String({ format: "date-time" }),
+  failures: Type.Integer({ minimum: 0, description: "Attempts in a row that have failed." }),
+  failingSince: Type.Optional(Type.String({ format: "date-time" })),
+  lastError: Type.Optional(Type.String()),
+  pausedAt: Type.Optional(Type.String({ format: "date-time" })),
+  held: Type.Integer({ minimum: 0, description: "Deliveries that wait until it is resumed." }),
 });

@@ -34,6 +34,7 @@ export type MillraceEvent =
       status: number | undefined;
       error: string | undefined;
       final: boolean;
-    };
+    }
+  | { type: "webhook.failing"; receiverOrigin: string; userId: string; failures: number; error: string };
 
 export type Emit = (event: MillraceEvent) => void;

@@ -33,6 +33,7 @@ const unknown: Record<string, string> = {
   secretId: "aaaaaaaaaaaaaa",
   version: "1",
   deliveryId: "msg_nothing",
+  receiverId: "aaaaaaaaaaaaaa",
   gpuTypeId: "nothing",
   cpuFlavorId: "nothing",
   dataCenterId: "nothing",
@@ -79,6 +80,8 @@ beforeAll(async () => {
   const webhook = `https://example.com/${mark}`;
   await scene.done(worker, await scene.running(endpoint, worker, { input: { mark }, webhook }), { output: mark });
   const [delivery] = await scene.parts.deliveries.list({ endpointNos: [endpoint.no], limit: 1 });
+  const receiver = { id: scene.parts.ids.resource(), ownerNo: scene.admin.ownerNo, origin: `https://${mark}` };
+  await scene.parts.receivers.note({ ...receiver, at: 1, error: mark }, 10);
   const jobId = await scene.submit(endpoint, { input: { mark } });
   ids = {
     ...unknown,
@@ -93,6 +96,7 @@ beforeAll(async () => {
     keyId: scene.admin.id,
     secretId: secret.id,
     deliveryId: delivery!.webhookId,
+    receiverId: receiver.id,
   };
   const stranger = await scene.user({ isAdmin: false });
   const theirs = await scene.addKey("mr_theirs", stranger);
@@ -197,6 +201,7 @@ async function everything(): Promise<unknown> {
     "apikeys",
     "secrets",
     "webhooks/secret",
+    "webhooks/receivers",
   ];
   const seen = await Promise.all(paths.map(async (path) => (await http.get(`/v1/${path}`)).json));
   const requests = await http.get(`/v2/${endpoint.id}/requests`);

@@ -1,4 +1,4 @@
-import { kib, mib, minute, second } from "./units.js";
+import { day, kib, mib, minute, second } from "./units.js";
 
 /** Webhooks. */
 export const webhooks = {
@@ -23,5 +23,11 @@ export const webhooks = {
   webhookPauseMsMin: second, // pause before a failed read or write of the database for a webhook is retried
   webhookPauseMsMax: minute, // that pause doubles each time, up to this
   webhookPausesMax: 1_000, // deliveries whose pauses are remembered; a forgotten one is retried at once
+  receiversPerUserMax: 1_000,
+  receiversShown: 100, // a page of the list
+  receiverFailing: 5, // attempts in a row that failed: it is told, and shown as failing
+  receiverHeldMax: 10_000, // deliveries that wait for a paused receiver, with their jobs
+  receiverReleasedAtOnce: 500, // of them, in one commit
+  receiverKeptMs: 7 * day, // without an attempt
   webhookUnrecordedMax: 512, // attempts that could not be recorded; beyond it no more are made
 } as const;

@@ -4,7 +4,19 @@ import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
 type Expiring = Needs<
-  "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "deliveries" | "decisions" | "shared" | "audit" | "here"
+  | "jobs"
+  | "reader"
+  | "clock"
+  | "bell"
+  | "registry"
+  | "emit"
+  | "deliveries"
+  | "receivers"
+  | "receivers"
+  | "decisions"
+  | "shared"
+  | "audit"
+  | "here"
 >;
 
 /**
@@ -31,9 +43,10 @@ export function expireJobsLoop(needs: Expiring): Loop {
 async function forgetRecords(needs: Expiring, now: number): Promise<void> {
   await needs.registry.forgetWorkers(now - limits.workerRowKeptMs);
   await needs.registry.forgetUsers(now - limits.userRowKeptMs);
-  const { audit, deliveries, decisions } = needs;
+  const { audit, deliveries, receivers, decisions } = needs;
   const auditBefore = now - (needs.here.auditKeptMs ?? limits.auditKeptMsDefault);
   await inBatches((most) => deliveries.forget(now - limits.deliveryKeptMs, most));
+  await inBatches((most) => receivers.forget(now - limits.receiverKeptMs, most));
   await inBatches((most) => decisions.forget(now - limits.decisionKeptMs, most));
   await inBatches((most) => audit.forget(auditBefore, most));
   for (const { no } of needs.registry.users())

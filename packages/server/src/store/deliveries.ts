@@ -8,6 +8,8 @@ export interface Delivery {
   readonly tries: number;
   readonly state: "pending" | "delivered" | "failed";
   readonly nextAt: number | undefined;
+  /** The receiver that holds it back. */
+  readonly heldBy: number | undefined;
 }
 
 export interface Attempt {

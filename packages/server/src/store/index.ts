@@ -6,6 +6,7 @@ import type { DeliveryStore } from "./deliveries.js";
 import type { EndpointStore } from "./endpoints.js";
 import type { HostStore } from "./hosts.js";
 import type { JobReader, JobStore } from "./jobs.js";
+import type { ReceiverStore } from "./receivers.js";
 import type { RegistryAuthStore, TemplateStore, VolumeStore } from "./resources.js";
 import type { SecretStore } from "./secrets.js";
 import type { SharedStore } from "./servers.js";
@@ -21,6 +22,7 @@ export type * from "./deliveries.js";
 export type * from "./endpoints.js";
 export type * from "./hosts.js";
 export type * from "./jobs.js";
+export type * from "./receivers.js";
 export type * from "./resources.js";
 export type * from "./secrets.js";
 export type * from "./servers.js";
@@ -48,6 +50,7 @@ export interface Stores {
   readonly decisions: DecisionStore;
   readonly hosts: HostStore;
   readonly usage: UsageStore;
+  readonly receivers: ReceiverStore;
   /** Resolves when the database has answered a read. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -11,6 +11,7 @@ import { jobTable } from "./contracts/job-table.js";
 import { misses } from "./contracts/misses.js";
 import { purges } from "./contracts/purges.js";
 import { reads } from "./contracts/reads.js";
+import { receivers } from "./contracts/receivers.js";
 import { registryAuths } from "./contracts/registry-auths.js";
 import { idsOf, type Opened, Scene } from "./contracts/scene.js";
 import { secrets } from "./contracts/secrets.js";
@@ -36,6 +37,7 @@ const parts = [
   access,
   audit,
   misses,
+  receivers,
   registryAuths,
   secrets,
   texts,

@@ -57,6 +57,8 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
       return ["info", `${event.outcome}: ${event.reason}`];
     case "webhook.attempted":
       return event.status === 200 ? ["debug", "webhook delivered"] : ["info", "webhook attempt failed"];
+    case "webhook.failing":
+      return ["warn", `webhooks to ${event.receiverOrigin} keep failing: ${event.error}`];
   }
 }
 

@@ -12,9 +12,12 @@ import {
   showDelivery,
   showWholeDelivery,
 } from "../../operations/webhooks/deliveries.js";
+import { ownReceiver, receiversOf, showReceivers, turnReceiver } from "../../operations/webhooks/receivers.js";
 import { idOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { doc } from "./route-schema.js";
+
+type Query = Readonly<Record<string, string | undefined>>;
 
 const tag = "webhooks";
 const text = (description: string) => Type.Optional(Type.String({ description }));
@@ -46,6 +49,7 @@ export function webhookRoutes(app: FastifyInstance, parts: Parts): void {
     doc("Send a webhook delivery once more, under the same id", tag, api.WebhookDelivery, named),
     async (request) => showWholeDelivery(await redeliver(parts, request.caller, idOf(request, "deliveryId"))),
   );
+  receiverRoutes(app, parts);
   app.get(
     "/webhooks/secret",
     doc("The secret that signs your webhooks", tag, Type.Object({ secret: Type.String() })),
@@ -55,4 +59,33 @@ export function webhookRoutes(app: FastifyInstance, parts: Parts): void {
       return { secret: parts.vault.open(parts.registry.user(request.caller.ownerNo)?.webhookSecret ?? "") };
     },
   );
+}
+
+/** Where webhooks go, and pauses of it. */
+function receiverRoutes(app: FastifyInstance, parts: Parts): void {
+  const whole = "/webhooks/receivers/:receiverId";
+  const ofOne = { params: params("receiverId") };
+  const shown = async (receiver: Awaited<ReturnType<typeof ownReceiver>>) =>
+    (await showReceivers(parts, [receiver]))[0];
+  app.get(
+    "/webhooks/receivers",
+    doc("Where your webhooks go, by scheme, host and port", tag, Type.Array(api.WebhookReceiver), {
+      querystring: Type.Object({
+        after: text("The origin of a receiver, such as the last one of the page before: only later ones."),
+        limit: text(`How many receivers, 1 to ${limits.receiversShown}, which is the default.`),
+      }),
+    }),
+    async (request, reply) =>
+      sendList(reply, await receiversOf(parts, request.caller, request.query as Query), (receiver) => receiver),
+  );
+  app.get(whole, doc("Show a webhook receiver", tag, api.WebhookReceiver, ofOne), async (request) =>
+    shown(await ownReceiver(parts, request.caller, idOf(request, "receiverId"))),
+  );
+  for (const [to, summary] of [
+    ["pause", "Hold back all deliveries to a receiver"],
+    ["resume", "Send what was held back for a receiver, and all that comes"],
+  ] as const)
+    app.post(`${whole}/${to}`, doc(summary, tag, api.WebhookReceiver, ofOne), async (request) =>
+      shown(await turnReceiver(parts, request.caller, idOf(request, "receiverId"), to)),
+    );
 }

@@ -8,9 +8,12 @@ import type { Needs } from "../../operations/needs.js";
 import type { Sender, SendOutcome } from "../../sender.js";
 import type { Attempt, Delivery, DueDelivery } from "../../store/index.js";
 import type { Loop } from "../loop.js";
+import { heldBack, noteReceiver } from "./held-deliveries.js";
 import { type Made, WebhookMemory } from "./webhook-memory.js";
 
-type Delivering = Needs<"reader" | "deliveries" | "clock" | "bell" | "registry" | "vault" | "emit">;
+type Delivering = Needs<
+  "reader" | "deliveries" | "receivers" | "clock" | "ids" | "bell" | "registry" | "vault" | "emit"
+>;
 
 /** A delivery that may be attempted. */
 interface Due extends Call, Body {
@@ -58,6 +61,10 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
   async function record({ delivery, attempt, outcome }: Made): Promise<void> {
     await needs.deliveries.record({ deliveryNo: delivery.no, attempt, outcome });
     memory.recorded(delivery.no);
+    // what people are shown of a receiver must not hold up its deliveries
+    await noteReceiver(needs, delivery, attempt).catch((error) =>
+      needs.emit({ type: "server.warning", message: "a webhook receiver could not be noted just now", error }),
+    );
     if (outcome.state !== "pending") needs.bell.ring("expiries");
   }
 
@@ -109,13 +116,16 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     async tick(now, signal) {
       for (const made of memory.unrecorded(now)) start(made.delivery, () => record(made), signal);
       // one page per tick, round and round: deliveries in flight are still due, and some wait for their host
+      const released = await needs.receivers.release(now, limits.receiverReleasedAtOnce);
       memory.beginPage();
       const { page, due } = await nextPage(now);
-      const ready = due.filter(({ no }) => memory.mayBegin(no, now)).map(toDue);
+      const startable = due.filter(({ no }) => memory.mayBegin(no, now));
+      const held = await heldBack(needs, startable, now);
+      const ready = startable.filter(({ no }) => !held.has(no)).map(toDue);
       for (const each of calls.inTurns(ready)) launch(each, now, signal);
       const wasFirst = after === undefined;
       after = page.length < limits.webhookPage ? undefined : page.at(-1);
-      if (after !== undefined) return now;
+      if (after !== undefined || released > 0) return now;
       bodies.endRound();
       // the end of a delivery in flight rings as well
       if (memory.isBusy || due.length > 0 || !wasFirst) return now + limits.webhookLookMs;

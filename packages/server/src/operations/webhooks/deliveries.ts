@@ -1,7 +1,9 @@
 import type { ApiKey } from "../../domain/access/key.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { auditing } from "../../store/audit.js";
 import type { Attempt, Delivery, DeliveryWithAttempts } from "../../store/index.js";
+import { type Caller, changeAs } from "../access/change-as.js";
 import { seesMore, visibleEndpoints } from "../access/visible.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
@@ -29,7 +31,7 @@ const shownWith = (delivery: DeliveryWithAttempts, more: (attempt: Attempt) => {
   id: delivery.webhookId,
   jobId: delivery.jobId,
   url: delivery.url,
-  state: delivery.state,
+  state: delivery.state === "pending" && delivery.heldBy !== undefined ? "held" : delivery.state,
   ...(delivery.nextAt === undefined || delivery.state !== "pending" ? {} : { nextAttemptAt: iso(delivery.nextAt) }),
   attempts: delivery.attempts.map((attempt) => ({
     at: iso(attempt.at),
@@ -58,7 +60,7 @@ export async function deliveriesOf(
     const found = await deliveries.find(id);
     if (found && own.some(({ no }) => no === found.endpointNo)) return found.no;
     throw invalid(
-      "'before' must be the id of one of your deliveries. It may have been deleted: begin anew without it.",
+      "'before' must be the id of one of your deliveries. It may have been deleted: start again without it.",
     );
   }
 }
@@ -78,14 +80,17 @@ export async function ownDelivery(
 /** Sends a delivery that has ended once more, under the same id. */
 export async function redeliver(
   needs: Needs<"registry" | "deliveries" | "clock" | "bell">,
-  caller: ApiKey,
+  asking: Caller,
   id: string,
 ): Promise<DeliveryWithAttempts> {
   const { deliveries, clock, bell } = needs;
-  const delivery = await ownDelivery(needs, caller, id);
-  if (!(await deliveries.redeliver({ deliveryNo: delivery.no, triesMax: limits.webhookTriesMax, now: clock.now() }))) {
-    throw new Refusal("INVALID_STATE", await whyNot(needs, delivery));
-  }
+  const delivery = await changeAs(needs, asking, async (caller) => {
+    const own = await ownDelivery(needs, caller, id);
+    auditing.note({ action: "delivery.redeliver", resource: id });
+    if (!(await deliveries.redeliver({ deliveryNo: own.no, triesMax: limits.webhookTriesMax, now: clock.now() })))
+      throw new Refusal("INVALID_STATE", await whyNot(needs, own));
+    return own;
+  });
   bell.ring("deliveries");
   return (await deliveries.find(id)) ?? delivery;
 }
@@ -97,6 +102,7 @@ async function whyNot(
   const [newest] = await deliveries.list({ endpointNos: [endpointNo], jobId, limit: 1 });
   if (newest && newest.no !== no) return `The job was retried: send its newest delivery, ${newest.webhookId}.`;
   const now = await deliveries.find(webhookId);
+  if (now?.heldBy !== undefined) return "Its receiver is paused: resume it, and the delivery is sent.";
   if (now?.state === "pending") return "The delivery has not ended: it is being sent already.";
   if (now && now.tries >= limits.webhookTriesMax)
     return `The delivery was sent ${now.tries} times, which is the most: read the job's result from /status.`;

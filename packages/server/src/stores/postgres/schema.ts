@@ -1,3 +1,5 @@
+import { usageSteps } from "./schema-usage.js";
+
 /** Each step brings a database from the version of its index to the next. A released step never changes. */
 export const steps: readonly string[] = [
   `
@@ -265,30 +267,7 @@ CREATE INDEX delivery_id ON delivery (webhook_id);
 CREATE INDEX delivery_state ON delivery (endpoint_no, state, no);
 ALTER TABLE attempt ADD COLUMN reply text;
 `,
-  // what workers, pods and volumes have used, and what it costs
-  `
-ALTER TABLE "user" ADD COLUMN terms text NOT NULL DEFAULT '{}';
-ALTER TABLE worker ADD COLUMN paused_ms bigint NOT NULL DEFAULT 0;
-ALTER TABLE volume ADD COLUMN sized_at bigint NOT NULL DEFAULT 0;
-ALTER TABLE volume ADD COLUMN gb_ms bigint NOT NULL DEFAULT 0;
-CREATE TABLE ended_volume (
-  no bigint PRIMARY KEY, id text NOT NULL, owner_no bigint NOT NULL, gb_ms bigint NOT NULL, ended_at bigint NOT NULL
-);
-CREATE TABLE meter (
-  kind text NOT NULL, no bigint NOT NULL, amount bigint NOT NULL, at bigint NOT NULL, token text NOT NULL,
-  PRIMARY KEY (kind, no)
-);
-CREATE INDEX meter_at ON meter (at);
-CREATE TABLE usage (
-  kind text NOT NULL, owner_no bigint NOT NULL, resource text NOT NULL, span bigint NOT NULL, at bigint NOT NULL,
-  gpu_type text NOT NULL, amount bigint NOT NULL, gpu_cost bigint NOT NULL, cpu_cost bigint NOT NULL,
-  disk_cost bigint NOT NULL, PRIMARY KEY (kind, owner_no, span, at, resource, gpu_type)
-);
-CREATE INDEX usage_resource ON usage (kind, owner_no, resource, span, at);
-CREATE TABLE price (
-  kind text NOT NULL, name text NOT NULL, cost bigint NOT NULL, PRIMARY KEY (kind, name)
-);
-`,
+  ...usageSteps,
 ];
 
 /** The schema version that this code writes. */

@@ -264,6 +264,18 @@ CREATE TABLE price (
   kind TEXT NOT NULL, name TEXT NOT NULL, cost INTEGER NOT NULL, PRIMARY KEY (kind, name)
 ) STRICT, WITHOUT ROWID;
 `,
+  // where webhooks go, how that works out, and what is held back for receivers that were paused
+  `
+CREATE TABLE receiver (
+  no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, origin TEXT NOT NULL,
+  failures INTEGER NOT NULL, failing_at INTEGER, error TEXT, attempted_at INTEGER NOT NULL, paused_at INTEGER,
+  UNIQUE (owner_no, origin)
+) STRICT;
+CREATE INDEX receiver_paused ON receiver (no) WHERE paused_at IS NOT NULL;
+CREATE INDEX receiver_attempted ON receiver (attempted_at) WHERE paused_at IS NULL;
+ALTER TABLE delivery ADD COLUMN held_by INTEGER;
+CREATE INDEX delivery_held ON delivery (held_by, no) WHERE held_by IS NOT NULL;
+`,
 ];
 
 /** The schema version that this code writes. */

@@ -88,14 +88,19 @@ export function accessStore(runner: Runner): AccessStore {
       await runner.write([sql.updateTable("user").set(ofUser(user)).where("no", "=", user.no).compile()]);
     },
     giveAll: async (fromNo, toNo) => {
+      // deliveries held for the old owner's receivers go out: the new owner may pause its own
       const tables = ["endpoint", "template", "volume", "registry_auth", "secret"] as const;
-      await runner.write(
-        tables.map((table) => sql.updateTable(table).set({ owner_no: toNo }).where("owner_no", "=", fromNo).compile()),
-      );
+      await runner.write([
+        ...tables.map((table) =>
+          sql.updateTable(table).set({ owner_no: toNo }).where("owner_no", "=", fromNo).compile(),
+        ),
+        sql.updateTable("receiver").set({ paused_at: null }).where("owner_no", "=", fromNo).compile(),
+      ]);
     },
     removeUser: async (no, deletedAt) => {
       const mark = sql.updateTable("user").set({ deleted_at: deletedAt }).where("no", "=", no).compile();
-      await runner.write([...deleteKeys("owner_no", no), mark]);
+      const resume = sql.updateTable("receiver").set({ paused_at: null }).where("owner_no", "=", no).compile();
+      await runner.write([...deleteKeys("owner_no", no), mark, resume]);
     },
     forgetUsers: async (deletedBefore) => {
       await runner.write([sql.deleteFrom("user").where("deleted_at", "<=", deletedBefore).compile()]);

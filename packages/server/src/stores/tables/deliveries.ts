@@ -18,6 +18,7 @@ const toDelivery = (row: Row): Delivery => ({
   tries: row.tries,
   state: row.state,
   nextAt: maybe(row.next_at),
+  heldBy: maybe(row.held_by),
 });
 
 const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
@@ -146,7 +147,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         // a retry of the job may have superseded the delivery meanwhile
         sql
           .updateTable("delivery")
-          .set({ state, next_at: nextAt ?? null, ended_at: ended })
+          .set({ state, next_at: nextAt ?? null, ended_at: ended, held_by: null })
           .where("no", "=", deliveryNo)
           .where("state", "=", "pending")
           .compile(),
@@ -175,7 +176,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
     redeliver: async ({ deliveryNo, triesMax, now }) => {
       const again = sql
         .updateTable("delivery")
-        .set({ state: "pending", next_at: now, ended_at: null })
+        .set({ state: "pending", next_at: now, ended_at: null, held_by: null })
         .where("no", "=", deliveryNo)
         .where("state", "!=", "pending")
         .where("tries", "<", triesMax)

@@ -4,6 +4,7 @@ import { audited, auditStore } from "./audit.js";
 import { decisionStore } from "./decisions.js";
 import { deliveryStore } from "./deliveries.js";
 import { endpointStore } from "./endpoints.js";
+import { receiverStore } from "./receivers.js";
 import { registryAuthStore, templateStore, volumeStore } from "./resources.js";
 import type { Runner } from "./runner.js";
 import { secretStore } from "./secrets.js";
@@ -27,6 +28,7 @@ export function tableStores(
   | "deliveries"
   | "hosts"
   | "usage"
+  | "receivers"
 > {
   const runner = audited(plainRunner);
   return {
@@ -42,5 +44,6 @@ export function tableStores(
     deliveries: deliveryStore(runner),
     hosts: hostStore(runner),
     usage: usageStore(runner),
+    receivers: receiverStore(runner),
   };
 }

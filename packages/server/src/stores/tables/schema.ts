@@ -165,6 +165,18 @@ export interface Tables {
     state: "pending" | "delivered" | "failed";
     next_at: number | null;
     ended_at: number | null;
+    held_by: number | null;
+  };
+  receiver: {
+    no: Generated<number>;
+    id: string;
+    owner_no: number;
+    origin: string;
+    failures: number;
+    failing_at: number | null;
+    error: string | null;
+    attempted_at: number;
+    paused_at: number | null;
   };
   attempt: {
     delivery_no: number;
