@@ -1,5 +1,4 @@
 import type { ApiKey } from "../../domain/access/key.js";
-import { secretsNamed } from "../../domain/access/secret.js";
 import { endpointDefaults } from "../../domain/endpoints/endpoint.js";
 import { isPath, type TemplateSettings, templateDefaults } from "../../domain/endpoints/template.js";
 import type { Pod } from "../../domain/pods/pod.js";
@@ -185,15 +184,14 @@ function without(pod: PodSettings, { stopAfter, terminateAfter }: PodInput): Pod
   };
 }
 
-/** A copy of what a template says. Another user's template gets none of this user's secrets. */
+/** A copy of what a template says. The values of another user's environment are not shown to anyone, so not copied. */
 function templateCopy({ registry }: Checking, caller: ApiKey, id: string) {
   const template = registry.template(id);
   const isOwn = template?.ownerNo === caller.ownerNo;
   if (!template || !(isOwn || template.settings.isPublic)) throw unknownTemplate(id);
   const { env, isInline: _, readme: __, ...settings } = template.settings;
-  const kept = Object.entries(env).filter(([name, value]) => isOwn || secretsNamed({ [name]: value }).length === 0);
   const container = { ...settings, readme: "", env: {}, isPublic: false };
-  return { env: Object.fromEntries(kept), container };
+  return { env: isOwn ? env : {}, container };
 }
 
 /** What a pod's container is made of, checked as a template is. */

@@ -68,6 +68,16 @@ describe("A pod", () => {
     expect((await pods.show(pod.id)).env).toEqual({ TOKEN: "secret" });
   });
 
+  it("of another user's public template has none of that template's environment", async () => {
+    const template = { name: "shared", imageName: "from:template", isPublic: true, env: { TOKEN: "theirs" } };
+    const { id: templateId } = await made(pods.http.post("/v1/templates", template));
+    const { key } = await pods.scene.stranger();
+    const { status, json } = await pods.http.post("/v1/pods", { templateId, env: { MINE: "1" } }, { key });
+    expect([status, json.image, json.env]).toEqual([201, "from:template", { MINE: "1" }]);
+    const own = await pods.http.post("/v1/pods", { templateId });
+    expect(own.json.env).toEqual({ TOKEN: "theirs" });
+  });
+
   it("is refused with what it cannot be made of", async () => {
     const ask = (body: object) => pods.http.post("/v1/pods", body);
     await refused(ask({}), 400, /needs 'imageName'/);
