@@ -84,16 +84,19 @@ export function usageStore(runner: Runner): UsageStore {
       if (stretches.length === 0) return [];
       const which =
         resource !== undefined ? raw`resource = ${resource}` : byResource ? raw`resource <> ''` : raw`resource = ''`;
-      const parts = stretches.map(({ bucket, span, from, to, isTaken }) => {
-        const sign = raw.raw(isTaken ? "-" : "");
-        return raw`SELECT ${raw.lit(bucket)} AS bucket, resource, gpu_type, ${sign}amount AS amount, ${sign}gpu_cost AS gpu_cost,
-          ${sign}cpu_cost AS cpu_cost, ${sign}disk_cost AS disk_cost FROM usage WHERE kind = ${kind}
-          AND owner_no = ${ownerNo} AND ${which} AND span = ${raw.lit(codes[span])} AND at >= ${from} AND at < ${to}`;
-      });
-      const query = raw<SumRow>`SELECT bucket, resource, gpu_type, CAST(sum(amount) AS bigint) AS amount,
-        CAST(sum(gpu_cost) AS bigint) AS gpu_cost, CAST(sum(cpu_cost) AS bigint) AS cpu_cost,
-        CAST(sum(disk_cost) AS bigint) AS disk_cost FROM (${raw.join(parts, raw` UNION ALL `)}) AS part
-        GROUP BY bucket, resource, gpu_type HAVING sum(amount) <> 0 OR sum(gpu_cost + cpu_cost + disk_cost) <> 0
+      const rows = stretches.map(
+        ({ bucket, span, from, to, isTaken }) =>
+          raw`(${raw.lit(bucket)}, ${raw.lit(codes[span])}, CAST(${from} AS bigint), CAST(${to} AS bigint), ${raw.lit(isTaken ? -1 : 1)})`,
+      );
+      // CROSS JOIN: SQLite goes through the stretches and looks each up, and does not read all usage first
+      const query = raw<SumRow>`WITH stretch (bucket, span, from_at, to_at, factor) AS (VALUES ${raw.join(rows)})
+        SELECT bucket, resource, gpu_type, CAST(sum(factor * amount) AS bigint) AS amount,
+        CAST(sum(factor * gpu_cost) AS bigint) AS gpu_cost, CAST(sum(factor * cpu_cost) AS bigint) AS cpu_cost,
+        CAST(sum(factor * disk_cost) AS bigint) AS disk_cost
+        FROM stretch CROSS JOIN usage WHERE kind = ${kind} AND owner_no = ${ownerNo} AND ${which}
+        AND usage.span = stretch.span AND at >= from_at AND at < to_at
+        GROUP BY bucket, resource, gpu_type HAVING sum(factor * amount) <> 0
+        OR sum(factor * (gpu_cost + cpu_cost + disk_cost)) <> 0
         ORDER BY bucket, resource, gpu_type LIMIT ${limit + 1}`;
       return (await runner.read(query.compile(sql))).map(toSum);
     },
