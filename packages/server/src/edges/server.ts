@@ -1,6 +1,5 @@
 import type { RequestListener, Server } from "node:http";
 import { parse } from "node:querystring";
-import swagger from "@fastify/swagger";
 import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { forbidden, Refusal, routeNotFound } from "../errors.js";
 import { limits } from "../limits/index.js";
@@ -8,6 +7,7 @@ import { admitToManagement } from "../operations/access/authenticate.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Parts } from "../operations/needs.js";
 import { turns } from "../turns.js";
+import { documented } from "./documents/documents.js";
 import type { Gateway } from "./gateway/gateway.js";
 import { Holders } from "./openai/holders.js";
 import { openAiRoutes } from "./openai/routes.js";
@@ -25,7 +25,7 @@ import { misframed } from "./shared/connections/misframed.js";
 import { isHeldBack } from "./shared/connections/pipelines.js";
 import { laneOf } from "./shared/lanes.js";
 import { sendPlainRefusal } from "./shared/replies/plain-refusal.js";
-import { asRefusal, jsonType, requestIdOf, sendRefusal } from "./shared/replies/replies.js";
+import { asRefusal, requestIdOf, sendRefusal } from "./shared/replies/replies.js";
 import { lendRooms } from "./shared/replies/room.js";
 import { sharedPage } from "./shared/replies/shared-page.js";
 import { workerRoutes } from "./worker-protocol/routes.js";
@@ -177,29 +177,6 @@ async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: b
 /** Not in the document's paths: OpenAPI cannot describe a path of arbitrary depth. */
 const openAiNote =
   " OpenAI clients use /v2/{endpointId}/openai/v1 as their base URL: a request to any path below it becomes a job.";
-
-/** The OpenAPI document of the routes registered in this scope. */
-async function documented(
-  app: FastifyInstance,
-  title: string,
-  version: string,
-  prefix: string,
-  note = "",
-): Promise<void> {
-  await app.register(swagger, {
-    openapi: {
-      openapi: "3.1.0",
-      info: { title, version, description: `Self-hosted serverless compute.${note}` },
-      components: { securitySchemes: { ApiKey: { type: "http", scheme: "bearer" } } },
-      security: [{ ApiKey: [] }],
-    },
-  });
-  let page: Buffer | undefined;
-  app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async (_request, reply) => {
-    page ??= Buffer.from(JSON.stringify(app.swagger()));
-    return reply.header("content-type", jsonType).send(page);
-  });
-}
 
 /** Makes every parameter a single text: repeated ones are joined by commas, as headers are. */
 function parseQuery(text: string): Record<string, string> {

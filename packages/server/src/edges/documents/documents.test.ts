@@ -1,14 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Http, openHttp } from "../testing/http-fixture.js";
-import { Scene } from "../testing/scene-fixture.js";
+import { type Http, openHttp } from "../../testing/http-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
 
 interface Operation {
   readonly summary?: string;
+  readonly operationId?: string;
+  readonly tags?: readonly string[];
   readonly responses: Record<string, unknown>;
   readonly requestBody?: unknown;
 }
 interface Document {
   readonly openapi: string;
+  readonly servers: readonly { url: string }[];
   readonly paths: Record<string, Record<string, Operation>>;
 }
 
@@ -59,6 +62,14 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
     const all = await operations();
     expect(all.length).toBeGreaterThan(8);
     expect(all.filter(({ operation }) => !operation.summary).map(({ path }) => path)).toEqual([]);
+  });
+
+  it("gives each operation a name that no other has, and a tag", async () => {
+    expect((await load()).servers.map(({ url }) => url)).toEqual(["/"]);
+    const all = await operations();
+    const names = all.map(({ operation }) => operation.operationId);
+    expect(all.filter(({ operation }) => !operation.operationId || operation.tags?.length !== 1)).toEqual([]);
+    expect(new Set(names).size).toBe(names.length);
   });
 
   it("names every status that a valid or an obviously invalid call can get", async () => {

@@ -1,0 +1,51 @@
+import swagger from "@fastify/swagger";
+import type { FastifyInstance } from "fastify";
+import { jsonType } from "../shared/replies/replies.js";
+import { operationIds } from "./operation-ids.js";
+
+interface Operation {
+  readonly operationId?: string;
+  readonly tags?: readonly string[];
+}
+type Paths = Record<string, Record<string, Operation>>;
+
+/** The OpenAPI document of the routes registered in this scope, at `prefix`/openapi.json. */
+export async function documented(
+  app: FastifyInstance,
+  title: string,
+  version: string,
+  prefix: string,
+  note = "",
+): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: "3.1.0",
+      info: {
+        title,
+        version,
+        description: `Self-hosted serverless compute.${note}`,
+        license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+      },
+      servers: [{ url: "/", description: "The server that this document comes from" }],
+      components: { securitySchemes: { ApiKey: { type: "http", scheme: "bearer" } } },
+      security: [{ ApiKey: [] }],
+    },
+  });
+  let page: Buffer | undefined;
+  app.get(`${prefix}/openapi.json`, { schema: { hide: true } }, async (_request, reply) => {
+    page ??= Buffer.from(JSON.stringify(named(app.swagger())));
+    return reply.header("content-type", jsonType).send(page);
+  });
+}
+
+/** The document with a name and a tag for each operation; routes of the queue have none of their own. */
+function named(document: { paths?: object }): object {
+  const paths = Object.entries((document.paths ?? {}) as Paths).map(([path, methods]) => {
+    const operations = Object.entries(methods).map(([method, operation]) => {
+      const { operationId = operationIds[`${method} ${path}`], tags = ["jobs"] } = operation;
+      return [method, { ...operation, operationId, tags }] as const;
+    });
+    return [path, Object.fromEntries(operations)] as const;
+  });
+  return { ...document, paths: Object.fromEntries(paths) };
+}
