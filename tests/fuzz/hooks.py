@@ -43,7 +43,7 @@ def write_tally():
 # Refusals that no schema expresses: they depend on stored data, on two fields at once, or on a rule in prose.
 STATE_CODES = {"INVALID_STATE", "IN_USE", "IDEMPOTENCY_CONFLICT", "QUOTA_REACHED"}
 BEYOND_SCHEMAS = re.compile(
-    r"workersMin \(\d+\) is above workersMax"
+    r"(workersMin|workers.min) \(\d+\) is above workers"
     r"|A volume can only grow"
     r"|There is no (network volume|template|container registry auth)"
     r"|Directories as images are turned off here"

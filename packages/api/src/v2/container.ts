@@ -1,10 +1,16 @@
 import Type, { type Static } from "typebox";
-import { Env, text, visibleLines } from "../fields.js";
+import { Env, text, visible, visibleLines } from "../fields.js";
 
 /** A port from 1 to 65535, with http or tcp. */
 const port = Type.String({
   pattern: "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$",
   title: "number/http or number/tcp, as in 8888/http",
+});
+
+/** The processors that a worker or pod without a GPU asks for. */
+export const Cpu = Type.Object({
+  id: text("The CPU flavour, such as cpu3g.", { minLength: 1, maxLength: 1_000, pattern: visible }),
+  vcpuCount: Type.Integer({ minimum: 1, maximum: 1_024 }),
 });
 
 /** What a container is made of, in requests and replies. */

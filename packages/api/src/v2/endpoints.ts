@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { gpuTiers } from "../endpoints.js";
-import { choice, list, text, visible } from "../fields.js";
-import { containerFields } from "./container.js";
+import { choice, list, visible } from "../fields.js";
+import { Cpu, containerFields } from "./container.js";
 
 export const endpointTypes = ["QUEUE", "LOAD_BALANCER"] as const;
 
@@ -14,10 +14,6 @@ const Gpu = Type.Object({
   }),
   excludedTypes: Type.Optional(list("GPU types of these tiers that are not wanted.")),
   count: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
-});
-const Cpu = Type.Object({
-  id: text("The CPU flavour, such as cpu3g.", { minLength: 1 }),
-  vcpuCount: Type.Integer({ minimum: 1, maximum: 1_024 }),
 });
 const Workers = Type.Object({
   min: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),

@@ -1,7 +1,7 @@
 import Type, { type Static } from "typebox";
 import { choice, list, text, visible } from "../fields.js";
 import { cloudTypes } from "../pods.js";
-import { containerFields } from "./container.js";
+import { Cpu, containerFields } from "./container.js";
 
 export const podStatuses = ["PROVISIONING", "STARTING", "RUNNING", "EXITED", "ERROR", "TERMINATED"] as const;
 export const podActions = ["start", "stop", "restart", "terminate"] as const;
@@ -28,10 +28,6 @@ const Mounts = Type.Object(
 const Gpu = Type.Object({
   id: text("The GPU type.", { minLength: 1, maxLength: 1_000 }),
   count: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
-});
-const Cpu = Type.Object({
-  id: text("The CPU flavour, such as cpu3g.", { minLength: 1, maxLength: 1_000, pattern: visible }),
-  vcpuCount: Type.Integer({ minimum: 1, maximum: 1_024 }),
 });
 const cloud = choice(cloudTypes, "Kept and shown; it changes nothing here.");
 

@@ -7,7 +7,7 @@ interface Operation {
   readonly operationId?: string;
   readonly tags?: readonly string[];
   readonly responses: Record<string, unknown>;
-  readonly requestBody?: unknown;
+  readonly requestBody?: { readonly content: { readonly "application/json": { readonly example?: object } } };
 }
 interface Document {
   readonly openapi: string;
@@ -29,6 +29,32 @@ afterAll(async () => {
 /** Every parameter of a path, filled in. */
 const filled = (path: string, ids: Record<string, string>) =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => ids[name] ?? "nothing");
+
+/** Which parameter of other paths the ids of a collection are. */
+const parameters: Record<string, string> = {
+  endpoints: "endpointId",
+  serverless: "endpointId",
+  templates: "templateId",
+  networkvolumes: "networkVolumeId",
+  "network-volumes": "networkVolumeId",
+  users: "userId",
+  apikeys: "keyId",
+  pods: "podId",
+};
+const idOf = (path: string) => parameters[path.split("/").at(-1) as string] ?? path;
+
+/** The answer to a call that may wait for the clock. */
+async function answered(answer: ReturnType<Http["call"]>) {
+  let over = false;
+  void answer.then(() => {
+    over = true;
+  });
+  await scene.until(async () => {
+    if (!over) await scene.advance(100);
+    return over;
+  });
+  return answer;
+}
 
 const bodies: Record<string, unknown> = {
   "/run": { input: {} },
@@ -72,6 +98,25 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
     expect(new Set(names).size).toBe(names.length);
   });
 
+  it("shows a body for each operation that takes one, and that body works", async () => {
+    const all = (await operations()).filter(({ operation }) => operation.requestBody);
+    const isCreation = ({ path }: { path: string }) => !path.includes("{");
+    const ids: Record<string, string> = {};
+    const template = await http.post("/v1/templates", { name: "t", imageName: "registry.example/image" });
+    ids.templateId = template.json.id;
+    const refused: unknown[] = [];
+    for (const { path, method, operation } of [...all.filter(isCreation), ...all.filter((one) => !isCreation(one))]) {
+      const example = operation.requestBody?.content["application/json"].example as Record<string, unknown>;
+      const body = example && { ...example, ...("templateId" in example ? { templateId: ids.templateId } : {}) };
+      const query = path.endsWith("/runsync") ? "?wait=1000" : "";
+      const answer = http.call(method, filled(path, ids) + query, { body });
+      const { status, json } = await answered(answer);
+      if (status >= 300 || !example) refused.push([method, path, status, json]);
+      if (method === "POST" && json?.id && isCreation({ path })) ids[idOf(path)] = json.id;
+    }
+    expect(refused).toEqual([]);
+  });
+
   it("names every status that a valid or an obviously invalid call can get", async () => {
     const undocumented: string[] = [];
     for (const { path, method, operation } of await operations()) {
@@ -91,15 +136,7 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
       ] as const;
       for (const [what, address, call] of calls) {
         const answer = http.call(method, address, call);
-        let over = false;
-        void answer.then(() => {
-          over = true;
-        });
-        await scene.until(async () => {
-          if (!over) await scene.advance(100);
-          return over;
-        });
-        const { status, json } = await answer;
+        const { status, json } = await answered(answer);
         const names = `${method} ${address} ${what}: ${status}`;
         if (!(String(status) in operation.responses) || status >= 500) undocumented.push(names);
         if (status >= 400 && typeof json?.code !== "string") undocumented.push(`${names} without a code`);

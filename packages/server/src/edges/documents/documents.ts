@@ -1,11 +1,13 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonType } from "../shared/replies/replies.js";
+import { examples } from "./examples.js";
 import { operationIds } from "./operation-ids.js";
 
 interface Operation {
   readonly operationId?: string;
   readonly tags?: readonly string[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, object>> };
 }
 type Paths = Record<string, Record<string, Operation>>;
 
@@ -38,14 +40,21 @@ export async function documented(
   });
 }
 
-/** The document with a name and a tag for each operation; routes of the queue have none of their own. */
+/** The document with a name, a tag and an example for each operation. Those of the queue have no tag of their own. */
 function named(document: { paths?: object }): object {
   const paths = Object.entries((document.paths ?? {}) as Paths).map(([path, methods]) => {
     const operations = Object.entries(methods).map(([method, operation]) => {
-      const { operationId = operationIds[`${method} ${path}`], tags = ["jobs"] } = operation;
-      return [method, { ...operation, operationId, tags }] as const;
+      const { operationId = operationIds[`${method} ${path}`] ?? "", tags = ["jobs"] } = operation;
+      return [method, { ...operation, operationId, tags, ...withExample(operation, operationId) }] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });
   return { ...document, paths: Object.fromEntries(paths) };
+}
+
+function withExample({ requestBody }: Operation, operationId: string): Pick<Operation, "requestBody"> {
+  const example = examples[operationId];
+  if (!requestBody || example === undefined) return {};
+  const content = Object.entries(requestBody.content).map(([type, media]) => [type, { ...media, example }]);
+  return { requestBody: { ...requestBody, content: Object.fromEntries(content) } };
 }
