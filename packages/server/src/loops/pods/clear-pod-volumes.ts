@@ -20,7 +20,8 @@ export function clearPodVolumesLoop(needs: Clearing, store: Pick<EndpointStore, 
     gapMs: limits.podVolumesGapMs,
     async tick(now, signal) {
       const { dir, held, quota, bounds } = needs.here.volumes;
-      const orphans = await orphaned(needs, store, dir, failed);
+      const here = await podVolumes(dir, failed);
+      const orphans = await orphaned(needs, store, here);
       for (const volumeId of orphans) {
         if (signal.aborted) break;
         bounds.delete(volumeId);
@@ -33,27 +34,38 @@ export function clearPodVolumesLoop(needs: Clearing, store: Pick<EndpointStore, 
           needs.emit({ type: "server.warning", message, error });
         }
       }
-      return orphans.length > 0 ? now : undefined;
+      if (orphans.length > 0) return now;
+      // a pod that is stopped, or whose worker is ending, is deleted without a word to this host
+      return here.length > 0 ? now + limits.podVolumesGapMs : undefined;
     },
   };
 }
 
-/** Volumes here whose pods are deleted and have no worker any more. */
+interface PodVolume {
+  readonly volumeId: string;
+  readonly podId: string;
+}
+
+async function podVolumes(dir: string, failed: ReadonlySet<string>): Promise<PodVolume[]> {
+  const found: PodVolume[] = [];
+  const opened = await opendir(dir).catch(() => undefined);
+  if (!opened) return found;
+  for await (const { name } of opened) {
+    const podId = podOfVolume(name);
+    if (podId !== undefined && !failed.has(name)) found.push({ volumeId: name, podId });
+  }
+  return found;
+}
+
+/** Volumes whose pods are deleted and have no worker any more. */
 async function orphaned(
   { registry }: Clearing,
   store: Pick<EndpointStore, "existing">,
-  dir: string,
-  failed: ReadonlySet<string>,
+  volumes: readonly PodVolume[],
 ): Promise<string[]> {
-  const found: { volumeId: string; podId: string }[] = [];
-  const opened = await opendir(dir).catch(() => undefined);
-  if (!opened) return [];
-  for await (const { name } of opened) {
-    const podId = podOfVolume(name);
-    if (podId === undefined || failed.has(name) || registry.pod(podId) || isInUse(registry, podId)) continue;
-    found.push({ volumeId: name, podId });
-    if (found.length >= limits.podVolumesAtOnce) break;
-  }
+  const found = volumes
+    .filter(({ podId }) => !registry.pod(podId) && !isInUse(registry, podId))
+    .slice(0, limits.podVolumesAtOnce);
   if (found.length === 0) return [];
   // memory may not know yet what another server has just made
   const existing = new Set(await store.existing(found.map(({ podId }) => podId)));

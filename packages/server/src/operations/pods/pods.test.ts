@@ -210,6 +210,24 @@ describe("A pod", () => {
     expect(existsSync(kept)).toBe(true);
   });
 
+  it("is looked for again as long as its volume is here, whether anything rings or not", async () => {
+    const loop = clearPodVolumesLoop(pods.scene.parts, pods.scene.stores.endpoints);
+    const look = async () => {
+      const now = pods.scene.clock.now();
+      const next = await loop.tick(now, new AbortController().signal);
+      return next === undefined ? undefined : next - now;
+    };
+    const pod = await pods.create();
+    await pods.passed();
+    expect(await look()).toBe(limits.podVolumesGapMs);
+    await pods.act(pod.id, "stop");
+    await pods.stopped(pod.id);
+    expect(await look()).toBe(limits.podVolumesGapMs);
+    expect((await pods.http.call("DELETE", `/v1/pods/${pod.id}`)).status).toBe(204);
+    expect([await look(), await look()]).toEqual([0, undefined]);
+    expect(existsSync(join(pods.scene.directory, "volumes", `pod-${pod.id}`))).toBe(false);
+  });
+
   it("is stopped and deleted at the times that its user has set", async () => {
     pods.scene.run(endDuePodsLoop(pods.scene.parts));
     const at = (ms: number) => new Date(pods.scene.clock.now() + ms).toISOString();
