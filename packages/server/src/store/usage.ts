@@ -79,7 +79,7 @@ export interface UsageStore {
   /** Deleted volumes that are not banked to their end. */
   endedVolumes(limit: number): Promise<EndedVolume[]>;
   forgetEndedVolumes(nos: readonly number[]): Promise<void>;
-  /** Forgets marks of workers and volumes that are gone: those that were not moved since. */
+  /** Forgets marks of workers and volumes that have no row any more, and that were not moved since. */
   forgetMarks(before: number, most: number): Promise<number>;
   /** Usage added up, by bucket, resource and GPU type. */
   sums(query: UsageQuery): Promise<UsageSum[]>;

@@ -18,9 +18,10 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
+const day = 24 * 3_600_000;
 const month = () => {
   const at = scene.clock.now();
-  return [{ bucket: 0, span: "month" as const, from: at - 40 * 24 * 3_600_000, to: at + 40 * 24 * 3_600_000 }];
+  return [{ bucket: 0, span: "month" as const, from: at - 400 * day, to: at + 40 * day }];
 };
 const sumsOf = (kind: MeteredKind, ownerNo = scene.admin.ownerNo) =>
   scene.stores.usage.sums({ kind, ownerNo, stretches: month(), byResource: true, limit: 100 });
@@ -112,6 +113,7 @@ describe("Usage", () => {
     const act = fc.oneof(
       fc.record({ do: fc.constantFrom("start", "pause", "resume", "end", "tick", "kill" as const), n: fc.nat(3) }),
       fc.record({ do: fc.constant("wait" as const), n: fc.integer({ min: 1, max: 200_000 }) }),
+      fc.record({ do: fc.constant("wait" as const), n: fc.constant(limits.usageMarksKeptMs + second) }),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 30 }), async (acts) => {
@@ -146,6 +148,7 @@ describe("Usage", () => {
           }
         }
         await tick();
+        await tick(); // the first may have forgotten a mark
         const until = scene.clock.now();
         const expected = model.reduce((sum, { startedAt, paused, pausedAt, endedAt }) => {
           return sum + Math.max(0, Math.min(endedAt ?? until, pausedAt ?? until) - startedAt - paused);
@@ -156,6 +159,18 @@ describe("Usage", () => {
       }),
       { numRuns: 40 },
     );
+  });
+
+  it("of a worker that is paused for days is not counted again", async () => {
+    const worker = await scene.worker(endpoint);
+    await scene.parts.registry.changeWorker(worker, { by: "ready", readyAt: scene.clock.now() });
+    await scene.advance(second);
+    await pauseWorker(scene.parts, worker, "a test");
+    await tick();
+    await scene.advance(limits.usageMarksKeptMs + second);
+    await tick();
+    await tick();
+    expect(await amountOf("endpoint")).toBe(second);
   });
 
   it("marks are forgotten long after what they were for", async () => {

@@ -76,13 +76,23 @@ export function usage(setting: () => Setting): void {
       expect(await usage.sums({ ...may, ownerNo: 20, kind: "volume" })).toMatchObject([{ amount: 60_000 }]);
     });
 
-    it("forgets old marks, a few at a time", async () => {
-      const { usage } = setting().scene.stores;
-      const old = [30, 31, 32].map((no) => ({ ...plain, no, ownerNo: 30, mark: { amount: 1, at: no } }));
-      await usage.bank(old);
+    it("forgets old marks of what is gone, a few at a time", async () => {
+      const { scene } = setting();
+      const { usage, volumes } = scene.stores;
+      const gone = 9_000_000;
+      const bank = (kind: "endpoint" | "volume", no: number, at: number) =>
+        usage.bank([{ ...plain, kind, no, ownerNo: 30, mark: { amount: 1, at } }]);
+      for (const n of [0, 1, 2]) await bank("endpoint", gone + n, 30 + n);
+      const worker = await scene.worker("marked");
+      const owned = { id: "volume00000030", ownerNo: 30, name: "v", size: 1, dataCenterId: "", sizedAt: 1, gbMs: 0 };
+      const volume = await volumes.create(owned);
+      await bank("endpoint", worker, 1);
+      await bank("volume", volume.no, 1);
       expect(await usage.forgetMarks(32, 1)).toBe(1);
       expect(await usage.forgetMarks(32, 10)).toBe(1);
-      expect([...(await usage.marks("worker", [30, 31, 32])).keys()]).toEqual([32]);
+      const kept = await usage.marks("worker", [gone, gone + 1, gone + 2, worker]);
+      expect([...kept.keys()].toSorted((a, b) => a - b)).toEqual([worker, gone + 2]);
+      expect((await usage.marks("volume", [volume.no])).size).toBe(1);
     });
 
     it("of a deleted volume is kept until it is banked", async () => {

@@ -69,14 +69,14 @@ export function usageStore(runner: Runner): UsageStore {
       if (nos.length > 0) await runner.write([sql.deleteFrom("ended_volume").where("no", "in", nos).compile()]);
     },
     forgetMarks: async (before, most) => {
-      const old = sql.selectFrom("meter").select(["kind", "no"]).where("at", "<", before).limit(most);
-      const rows = await runner.read(old.compile());
+      const old = raw<{ kind: string; no: number }>`SELECT kind, no FROM meter WHERE at < ${before}
+        AND NOT EXISTS (SELECT 1 FROM worker WHERE meter.kind = 'worker' AND worker.no = meter.no)
+        AND NOT EXISTS (SELECT 1 FROM volume WHERE meter.kind = 'volume' AND volume.no = meter.no) LIMIT ${most}`;
+      const rows = await runner.read(old.compile(sql));
       for (const kind of ["worker", "volume"]) {
         const nos = rows.filter((row) => row.kind === kind).map(({ no }) => no);
-        if (nos.length === 0) continue;
-        await runner.write([
-          sql.deleteFrom("meter").where("kind", "=", kind).where("no", "in", nos).where("at", "<", before).compile(),
-        ]);
+        if (nos.length > 0)
+          await runner.write([sql.deleteFrom("meter").where("kind", "=", kind).where("no", "in", nos).compile()]);
       }
       return rows.length;
     },
