@@ -2,6 +2,16 @@ import Type, { type Static } from "typebox";
 
 export const bucketSizes = ["hour", "day", "week", "month", "year"] as const;
 
+const asked = (description: string) => Type.Optional(Type.String({ description }));
+
+/** The query parameters that say for which time a bill is. */
+export const billPeriod = {
+  startTime: asked("RFC 3339; the bucket that it falls into is the first. 30 days before the end by default."),
+  endTime: asked("RFC 3339; the bucket that it falls into is the last. Now by default."),
+  bucketSize: Type.Optional(Type.Union(bucketSizes.map((size) => Type.Literal(size)))),
+  timeZone: asked("The IANA time zone in which buckets begin, such as Europe/Berlin; UTC by default."),
+};
+
 const price = (of: string) => Type.Number({ minimum: 0, maximum: 1_000_000, description: `Of ${of}, an hour.` });
 const gpus = Type.Record(Type.String({ maxLength: 200 }), price("one GPU"), {
   description: "By GPU type.",

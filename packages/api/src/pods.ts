@@ -40,7 +40,7 @@ const podFields = {
   terminateAfter: orNull(text("When it is deleted by itself, an RFC 3339 time.", { maxLength: 100 })),
 };
 const minimum = (description: string) => orNull(Type.Number({ minimum: 0, description }));
-const kept = "Kept by the hosted service's clients; a machine here is given as it is.";
+const unused = "Accepted and not used: a pod gets what its host has.";
 
 /** Body of `POST /pods`. */
 export const PodCreate = Type.Object({
@@ -61,11 +61,11 @@ export const PodCreate = Type.Object({
   cloudType: orNull(choice(cloudTypes, "Kept and shown; it changes nothing here.")),
   interruptible: orNull(Type.Boolean({ description: "Kept and shown; it changes nothing here." })),
   supportPublicIp: orNull(Type.Boolean({ description: "Kept and shown; it changes nothing here." })),
-  minRAMPerGPU: minimum(kept),
-  minVCPUPerGPU: minimum(kept),
-  minDiskBandwidthMBps: minimum(kept),
-  minDownloadMbps: minimum(kept),
-  minUploadMbps: minimum(kept),
+  minRAMPerGPU: minimum(unused),
+  minVCPUPerGPU: minimum(unused),
+  minDiskBandwidthMBps: minimum(unused),
+  minDownloadMbps: minimum(unused),
+  minUploadMbps: minimum(unused),
 });
 export type PodCreate = Static<typeof PodCreate>;
 
@@ -119,7 +119,7 @@ export const Pod = Type.Object({
   memoryInGb: count("GB of memory that it may use; 0 until it has a place."),
   dataCenterIds: Type.Array(Type.String()),
   costPerHr: amount("What an hour of it costs."),
-  adjustedCostPerHr: amount("The same with its owner's discount."),
+  adjustedCostPerHr: amount("The same: discounts are for workers of endpoints."),
   machineId: Type.Optional(Type.String()),
   machine: Type.Optional(
     Type.Object({

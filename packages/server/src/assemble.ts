@@ -185,8 +185,16 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const logsDir = directory.logs;
   await firstLook; // until the resources are known none are asked for or given out, but results are accepted already
   const loops = runLoops(parts, {
-    ...{ tending, polling, sender, stock, measuring, logsDir, noteTime, shared, follow },
+    tending,
+    polling,
+    sender,
+    stock,
+    measuring,
+    logsDir,
     endpoints: stores.endpoints,
+    noteTime,
+    shared,
+    follow,
   });
   await goOn(parts);
   emit({ type: "server.started", url });

@@ -1,9 +1,9 @@
 import Type, { type Static } from "typebox";
 import { Env, text, visible, visibleLines } from "../fields.js";
+import { portPattern } from "../templates.js";
 
-/** A port from 1 to 65535, with http or tcp. */
 const port = Type.String({
-  pattern: "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])/(http|tcp)$",
+  pattern: portPattern,
   title: "number/http or number/tcp, as in 8888/http",
 });
 

@@ -12,7 +12,6 @@ type Expiring = Needs<
   | "emit"
   | "deliveries"
   | "receivers"
-  | "receivers"
   | "decisions"
   | "shared"
   | "audit"

@@ -19,8 +19,6 @@ import { Writes } from "./writes.js";
 
 export type { LiveWorker } from "./live-workers.js";
 
-type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
-
 export interface RegistryOptions {
   /** Called when something was written that other servers hold in memory, too. */
   readonly onChange?: () => void;
@@ -240,8 +238,8 @@ export class Registry {
   volumes = () => this.#volumes.all();
   createVolume = (made: Omit<Volume, "no">) => this.#volumes.put(() => this.#stores.volumes.create(made));
   saveVolume = (volume: Volume) => this.#volumes.put(() => this.#stores.volumes.save(volume).then(() => volume));
-  removeVolume = (volume: Volume, ...used: Tail<Parameters<Stores["volumes"]["remove"]>>) =>
-    this.#volumes.remove(volume, () => this.#stores.volumes.remove(volume, ...used));
+  removeVolume = (volume: Volume, used: { gbMs: number; endedAt: number }) =>
+    this.#volumes.remove(volume, () => this.#stores.volumes.remove(volume, used));
 
   registryAuth = (id: string) => this.#registryAuths.get(id);
   registryAuths = () => this.#registryAuths.all();

@@ -167,6 +167,9 @@ export interface GpuTypeView {
   readonly maxGpuCount: number;
 }
 
+/** A type as people call it: NVIDIA GeForce RTX 4090 is the RTX 4090. */
+export const displayNameOf = (type: string): string => oneBlank(type.replace(/^NVIDIA\s+(GeForce )?/, ""));
+
 /** Every type that an endpoint may ask for: the types of the public interface, then types found only on these hosts. */
 export function showGpuTypes(hosts: readonly { readonly gpus: readonly Gpu[] }[]): GpuTypeView[] {
   const known = [...tierOf.keys(), ...untiered];
@@ -176,7 +179,7 @@ export function showGpuTypes(hosts: readonly { readonly gpus: readonly Gpu[] }[]
     const isIt = ({ name }: Gpu) => isSameType(name, id);
     return {
       id,
-      displayName: oneBlank(id.replace(/^NVIDIA\s+(GeForce )?/, "")),
+      displayName: displayNameOf(id),
       manufacturer: id.startsWith("AMD") ? "AMD" : "Nvidia",
       memoryInGb: memoryInGb[id] ?? Math.round((present.find(isIt)?.memoryMib ?? 0) / 1_024),
       // a worker's GPUs are all on one host

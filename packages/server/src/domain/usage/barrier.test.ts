@@ -10,7 +10,7 @@ const cases: { it: string; terms: Terms; running?: typeof one; more?: typeof one
   { it: "none may with a quota of 0", terms: { quotas: { workers: 0 } }, why: /quotas\.workers/ },
   { it: "GPUs count each", terms: { quotas: { gpus: 2 } }, more: { ...one, gpus: 2 }, why: /may hold 2 GPUs/ },
   {
-    it: "a worker without GPUs is no matter of them",
+    it: "a quota of GPUs does not stop a worker without any",
     terms: { quotas: { gpus: 0 } },
     more: { ...one, gpus: 0 },
     why: undefined,

@@ -1,3 +1,5 @@
+import type { Terms } from "../access/user.js";
+import type { EndpointType } from "../endpoints/endpoint.js";
 import { isSameType } from "../hosts/gpu.js";
 import type { Resources } from "../workers/worker.js";
 import { hourMs } from "./meter.js";
@@ -38,6 +40,10 @@ export function hourlyRate(prices: Prices, resources: Resources | undefined): Ra
 
 /** What a time costs at a price an hour; `share`: what is left of it after a discount, 0 to 1. */
 export const costOf = (rate: Nano, ms: number, share = 1): Nano => Math.round((rate * share * ms) / hourMs);
+
+/** What is left of prices after a user's discount, 0 to 1. A pod is no serverless worker, and has none. */
+export const shareAfterDiscount = (type: EndpointType, { serverlessDiscount = 0 }: Terms = {}): number =>
+  type === "POD" ? 1 : 1 - serverlessDiscount;
 
 /** An amount as callers see it. */
 export const shownAmount = (nano: Nano): number => nano / nanoPerUnit;

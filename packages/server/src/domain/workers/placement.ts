@@ -1,6 +1,6 @@
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
-import { gbPerCpu } from "../hosts/cpu.js";
+import { gbPerCpu, readInstance } from "../hosts/cpu.js";
 import { type Gpu, isSameType } from "../hosts/gpu.js";
 import { type HostView, isThere, type WantedLocations } from "../hosts/host.js";
 import type { Resources } from "./worker.js";
@@ -51,8 +51,8 @@ export function needOf(settings: EndpointSettings, source?: Source): Need {
 /** An instance such as cpu3g-2-8 has 2 processors and 8 GB; a flavour such as cpu3g gives each of `vcpuCount` 4 GB. */
 function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSettings): Share[] {
   const instances = instanceIds.flatMap((id) => {
-    const [, cpus, gb] = /^cpu\d+[cgm]-(\d+)-(\d+)$/.exec(id) ?? [];
-    return cpus === undefined ? [] : [{ cpus: Number(cpus), memoryMib: Number(gb) * 1_024 }];
+    const instance = readInstance(id);
+    return instance ? [{ cpus: instance.cpus, memoryMib: instance.memoryGb * 1_024 }] : [];
   });
   if (instances.length > 0) return instances;
   const flavors = cpuFlavorIds.flatMap((id) => gbPerCpu(id) ?? []);

@@ -8,17 +8,12 @@ import type { Parts } from "../../operations/needs.js";
 import { iso } from "../../operations/show-resources.js";
 import { type BillQuery, type BillRecord, bill, periodOf, totalOf } from "../../operations/usage/bill.js";
 import { savePrices, showPrices } from "../../operations/usage/prices.js";
+import { listOf } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { doc, writeErrors } from "./route-schema.js";
 
 const tag = "billing";
 const moment = (description: string) => Type.Optional(Type.String({ description }));
-const period = {
-  startTime: moment("RFC 3339; the bucket that it falls into is the first. 30 days before the end by default."),
-  endTime: moment("RFC 3339; the bucket that it falls into is the last. Now by default."),
-  bucketSize: Type.Optional(Type.Union(api.bucketSizes.map((size) => Type.Literal(size)))),
-  timeZone: moment("The IANA time zone in which buckets begin, such as Europe/Berlin; UTC by default."),
-};
 const types = Type.Optional(
   Type.Union([Type.String(), Type.Array(Type.String())], {
     description: "Only these GPU types: several in a comma-separated text, or repeated.",
@@ -36,9 +31,6 @@ interface Query extends BillQuery {
   readonly dataCenterId?: string | readonly string[];
 }
 
-const listed = (value: string | readonly string[] | undefined): string[] | undefined =>
-  value === undefined ? undefined : [value].flat().flatMap((each) => each.split(","));
-
 /** Whether a GPU type is one of those asked for. */
 const isAsked = (wanted: readonly string[] | undefined, type: string) =>
   wanted === undefined || wanted.some((each) => isSameType(each, type));
@@ -49,7 +41,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
     "/billing/endpoints",
     doc("What endpoints' workers have used, and what it costs", tag, Type.Array(api.BillingRecord), {
       querystring: Type.Object({
-        ...period,
+        ...api.billPeriod,
         grouping: grouping("endpointId", "gpuTypeId"),
         endpointId: moment("Only this endpoint, also after it was deleted."),
         templateId: moment("Only endpoints of this template."),
@@ -65,7 +57,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
     async ({ caller, query: asked }, reply) => {
       const query = asked as Query;
       const wanted = endpointsOf(parts, caller, query);
-      const gpus = listed(query.gpuTypeId);
+      const gpus = listOf(query.gpuTypeId);
       const isWanted =
         wanted || gpus
           ? ({ resource, gpuType }: { resource: string; gpuType: string }) =>
@@ -82,7 +74,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
     "/billing/pods",
     doc("What pods have used, and what it costs", tag, Type.Array(api.BillingRecord), {
       querystring: Type.Object({
-        ...period,
+        ...api.billPeriod,
         grouping: grouping("gpuTypeId", "podId"),
         podId: moment("Only this pod, also after it was deleted."),
         gpuTypeId: types,
@@ -90,7 +82,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
     }),
     async ({ caller, query: asked }, reply) => {
       const query = asked as Query;
-      const gpus = listed(query.gpuTypeId);
+      const gpus = listOf(query.gpuTypeId);
       const isWanted = gpus && (({ gpuType }: { gpuType: string }) => isAsked(gpus, gpuType));
       const by = query.grouping === "podId" ? "resource" : "gpuType";
       const of = { kind: "pod" as const, by, resource: query.podId, isWanted } as const;
@@ -102,7 +94,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
   app.get(
     "/billing/networkvolumes",
     doc("What network volumes have used, and what it costs", tag, Type.Array(api.VolumeBillingRecord), {
-      querystring: Type.Object(period),
+      querystring: Type.Object(api.billPeriod),
     }),
     async ({ caller, query }, reply) => {
       const records = await bill(parts, caller, periodOf(parts, query as Query), { kind: "volume", by: "all" });
@@ -142,7 +134,7 @@ const timed = (record: BillRecord, group: object) => ({
 /** The ids of the endpoints that a filter names; undefined if it names none. */
 function endpointsOf(parts: Parts, caller: Parameters<typeof visibleEndpoints>[1], query: Query) {
   const { templateId, imageName } = query;
-  const dataCenterIds = listed(query.dataCenterId);
+  const dataCenterIds = listOf(query.dataCenterId);
   if (templateId === undefined && imageName === undefined && dataCenterIds === undefined) return undefined;
   const found = visibleEndpoints(parts, caller).filter(({ settings }) => {
     const image = parts.registry.template(settings.templateId)?.settings.imageName;

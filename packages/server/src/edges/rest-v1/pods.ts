@@ -9,7 +9,7 @@ import type { PodInput } from "../../operations/pods/pod-settings.js";
 import { actOnPod, createPod, deletePod, findPod, type PodAct, updatePod } from "../../operations/pods/save-pod.js";
 import { podViewer } from "../../operations/pods/show-pods.js";
 import { showTemplate, showVolume } from "../../operations/show-resources.js";
-import { idOf, params } from "../shared/params.js";
+import { idOf, listOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { deletion, doc, errors, patches, writeErrors } from "./route-schema.js";
 
@@ -137,15 +137,6 @@ function filterOf(query: Query): PodFilter {
     if (value !== undefined && typeof value !== "string") throw invalid(`Send '${name}' once.`);
     return value;
   };
-  const texts = (name: string) => {
-    const value = query[name];
-    return value === undefined
-      ? undefined
-      : [value]
-          .flat()
-          .flatMap((each) => each.split(","))
-          .map((each) => each.trim());
-  };
   return {
     id: text("id"),
     name: text("name"),
@@ -155,8 +146,8 @@ function filterOf(query: Query): PodFilter {
     endpointId: text("endpointId"),
     computeType: text("computeType"),
     desiredStatus: text("desiredStatus"),
-    gpuTypeIds: texts("gpuTypeId"),
-    cpuFlavorIds: texts("cpuFlavorId"),
-    dataCenterIds: texts("dataCenterId"),
+    gpuTypeIds: listOf(query.gpuTypeId),
+    cpuFlavorIds: listOf(query.cpuFlavorId),
+    dataCenterIds: listOf(query.dataCenterId),
   };
 }

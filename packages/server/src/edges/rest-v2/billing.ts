@@ -1,4 +1,4 @@
-import { bucketSizes, v2 } from "@millrace/api";
+import { billPeriod, v2 } from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type, { type TSchema } from "typebox";
 import { seesMore } from "../../operations/access/visible.js";
@@ -19,9 +19,7 @@ import { route } from "./route-schema.js";
 const tag = "billing";
 const text = (description: string) => Type.Optional(Type.String({ description }));
 const period = {
-  startTime: text("RFC 3339; the bucket that it falls into is the first. 30 days before the end by default."),
-  endTime: text("RFC 3339; the bucket that it falls into is the last. Now by default."),
-  bucketSize: Type.Optional(Type.Union(bucketSizes.map((size) => Type.Literal(size)))),
+  ...billPeriod,
   lastN: Type.Optional(
     Type.String({
       pattern: "^[1-9]\\d{0,3}$",
@@ -29,7 +27,6 @@ const period = {
       description: "The last so many buckets, the present one included, instead of times.",
     }),
   ),
-  timeZone: text("The IANA time zone in which buckets begin, such as Europe/Berlin; UTC by default."),
 };
 
 type Query = Readonly<Record<string, string | undefined>>;

@@ -3,7 +3,7 @@ import type { FastifyRequest } from "fastify";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Endpoint, EndpointSettings } from "../../domain/endpoints/endpoint.js";
 import { joinCommand, splitCommand, type TemplateSettings } from "../../domain/endpoints/template.js";
-import { gbPerCpu } from "../../domain/hosts/cpu.js";
+import { gbPerCpu, readInstance } from "../../domain/hosts/cpu.js";
 import { gpuTiers, isTier, tiersOfTypes } from "../../domain/hosts/gpu.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -133,8 +133,8 @@ function gpuView({ gpuTypeIds, gpuCount }: EndpointSettings): v2.Endpoint["gpu"]
 }
 
 function cpuView({ cpuFlavorIds = [], instanceIds, vcpuCount = 2 }: EndpointSettings): v2.Endpoint["cpu"] {
-  const [, flavor, cpus, gb] = /^(cpu\d+[cgm])-(\d+)-(\d+)$/.exec(instanceIds[0] ?? "") ?? [];
-  if (flavor !== undefined) return { id: flavor, vcpuCount: Number(cpus), memory: Number(gb) };
+  const first = readInstance(instanceIds[0] ?? "");
+  if (first !== undefined) return { id: first.flavor, vcpuCount: first.cpus, memory: first.memoryGb };
   const id = cpuFlavorIds[0] ?? "cpu3g";
   return { id, vcpuCount, memory: vcpuCount * (gbPerCpu(id) ?? 4) };
 }

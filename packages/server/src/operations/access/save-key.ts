@@ -7,7 +7,7 @@ import { auditing } from "../../store/audit.js";
 import { checkFields, nameRule, timeIn } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
-import { withinQuota } from "../usage/terms.js";
+import { withinQuota } from "../usage/quotas.js";
 import { type Caller, changeAccessAs } from "./change-as.js";
 import { newApiKey, prefixOf } from "./secrets.js";
 import { seesMore } from "./visible.js";

@@ -15,7 +15,7 @@ import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
 import { dropInlineTemplate } from "../templates/template-users.js";
-import { withinQuota } from "../usage/terms.js";
+import { withinQuota } from "../usage/quotas.js";
 import { closeWorker } from "../workers/worker-life.js";
 import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
 import { scaleInputs } from "./scale-inputs.js";

@@ -6,7 +6,7 @@ import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 import type { IdempotencyRecord, NewJob } from "../../store/index.js";
 import type { Needs } from "../needs.js";
-import { withinQueue } from "../usage/terms.js";
+import { withinQueue } from "../usage/quotas.js";
 import { readSubmission, type Submission } from "./submission.js";
 
 /** The route of a submission: an idempotency key is valid only for the route it came with. */

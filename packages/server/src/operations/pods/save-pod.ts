@@ -11,7 +11,7 @@ import { seesMore, visiblePods } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
-import { withinQuota } from "../usage/terms.js";
+import { withinQuota } from "../usage/quotas.js";
 import { stopWorker } from "../workers/worker-life.js";
 import { changedPodSettings, newPodSettings, type PodInput } from "./pod-settings.js";
 

@@ -1,3 +1,4 @@
+import { displayNameOf } from "../../domain/hosts/gpu.js";
 import { countryOf, type HostView } from "../../domain/hosts/host.js";
 import { actionsIn, type Pod, type PodState, podState } from "../../domain/pods/pod.js";
 import { isThrottled } from "../../domain/workers/worker.js";
@@ -84,13 +85,13 @@ function workerOf({ registry }: Showing, { no }: Pod): LiveWorker | undefined {
 
 function gpuOf({ settings }: Pod, gpus: readonly { readonly name: string }[]) {
   const id = gpus[0]?.name ?? settings.gpuTypeIds[0] ?? "";
-  return { id, count: settings.gpuCount, displayName: id.replace(/^NVIDIA\s+(GeForce )?/, "") };
+  return { id, count: settings.gpuCount, displayName: displayNameOf(id) };
 }
 
 function machineOf(host: HostView | undefined, gpus: readonly { readonly name: string }[]) {
   const gpuTypeId = gpus[0]?.name;
   return {
-    ...(gpuTypeId === undefined ? {} : { gpuTypeId, gpuDisplayName: gpuTypeId.replace(/^NVIDIA\s+(GeForce )?/, "") }),
+    ...(gpuTypeId === undefined ? {} : { gpuTypeId, gpuDisplayName: displayNameOf(gpuTypeId) }),
     cpuCount: host?.cpus ?? 0,
     ...(host?.location === undefined ? {} : { dataCenterId: host.location, location: countryOf(host.location) }),
   };

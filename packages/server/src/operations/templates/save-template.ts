@@ -24,7 +24,7 @@ import { checkKept } from "../check-kept.js";
 import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
-import { withinQuota } from "../usage/terms.js";
+import { withinQuota } from "../usage/quotas.js";
 import { checkImage } from "./check-image.js";
 import { usersOf } from "./template-users.js";
 

@@ -1,6 +1,5 @@
-import { isPod } from "../../domain/pods/pod.js";
 import { billableMs, spread, volumeGbMs } from "../../domain/usage/meter.js";
-import { costOf, hourlyRate, type Prices } from "../../domain/usage/price.js";
+import { costOf, hourlyRate, type Prices, shareAfterDiscount } from "../../domain/usage/price.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Deposit, Mark, UsageShare } from "../../store/index.js";
@@ -47,8 +46,7 @@ function workerDeposit({ registry, clock }: Metering, { row }: LiveWorker, mark:
   const { ownerNo, id: resource } = endpoint;
   const gpuType = row.resources?.gpus[0]?.name ?? "";
   const rate = hourlyRate(prices, row.resources);
-  // a pod is no serverless worker, and has no discount
-  const share = isPod(endpoint) || kind === "pod" ? 1 : 1 - (registry.user(ownerNo)?.terms.serverlessDiscount ?? 0);
+  const share = shareAfterDiscount(endpoint.settings.type, registry.user(ownerNo)?.terms);
   const costs: Costs = (ms) => ({
     gpuCost: costOf(rate.gpu, ms, share),
     cpuCost: costOf(rate.cpu, ms, share),

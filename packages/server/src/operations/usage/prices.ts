@@ -1,7 +1,7 @@
 import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Pod } from "../../domain/pods/pod.js";
-import { hourlyRate, nanoPerUnit, type Prices, shownAmount } from "../../domain/usage/price.js";
+import { hourlyRate, nanoPerUnit, type Prices, shareAfterDiscount, shownAmount } from "../../domain/usage/price.js";
 import { forbidden, invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
@@ -77,13 +77,13 @@ export function podCost({ registry }: Needs<"registry">, { no, settings }: Pod):
 /** What a user's workers, pods and volumes cost an hour now. */
 export function currentSpend({ registry }: Needs<"registry">, ownerNo: number): number {
   const prices = registry.prices.now;
-  const share = 1 - (registry.user(ownerNo)?.terms.serverlessDiscount ?? 0);
+  const terms = registry.user(ownerNo)?.terms;
   let nano = 0;
   for (const { row } of registry.liveWorkers()) {
     const endpoint = registry.endpointByNo(row.endpointNo);
     if (endpoint?.ownerNo !== ownerNo || row.startedAt === undefined || row.wanted === "paused") continue;
     const { gpu, cpu } = hourlyRate(prices, row.resources);
-    nano += (gpu + cpu) * (endpoint.settings.type === "POD" ? 1 : share);
+    nano += (gpu + cpu) * shareAfterDiscount(endpoint.settings.type, terms);
   }
   for (const { ownerNo: owner, size } of registry.volumes()) if (owner === ownerNo) nano += size * prices.volumeGb;
   return shownAmount(Math.round(nano));

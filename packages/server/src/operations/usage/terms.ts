@@ -1,12 +1,8 @@
 import type { Quotas, Terms } from "../../domain/access/user.js";
 import { quotaNames } from "../../domain/access/user.js";
-import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { barrier, type Running } from "../../domain/usage/barrier.js";
-import { hourlyRate, nanoPerUnit, shownAmount } from "../../domain/usage/price.js";
-import { isThrottled, type Resources } from "../../domain/workers/worker.js";
-import { invalid, Refusal } from "../../errors.js";
+import { nanoPerUnit, shownAmount } from "../../domain/usage/price.js";
+import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import type { Needs } from "../needs.js";
 
 /** What an admin sends of a user's terms: absent keeps, null clears. Money is in units of the currency. */
 export interface TermsInput {
@@ -38,83 +34,6 @@ export const showTerms = ({ serverlessDiscount, spendLimit, quotas, weight }: Te
   ...(spendLimit === undefined ? {} : { spendLimit: shownAmount(spendLimit) }),
   ...(quotas === undefined ? {} : { quotas }),
 });
-
-/** Why a worker of this endpoint with these resources may not start now, because of its user's terms. */
-export function barredBy(
-  { registry }: Needs<"registry">,
-  endpoint: Endpoint,
-  resources: Resources,
-): string | undefined {
-  const terms = registry.user(endpoint.ownerNo)?.terms ?? {};
-  if (terms.spendLimit === undefined && terms.quotas?.workers === undefined && terms.quotas?.gpus === undefined)
-    return undefined;
-  const prices = registry.prices.now;
-  const share = 1 - (terms.serverlessDiscount ?? 0);
-  const of = ({ settings }: Endpoint, held: Resources | undefined): Running => {
-    const { gpu, cpu } = hourlyRate(prices, held);
-    const isServerless = settings.type !== "POD";
-    return {
-      workers: isServerless ? 1 : 0,
-      gpus: held?.gpus.length ?? 0,
-      cost: Math.round((gpu + cpu) * (isServerless ? share : 1)),
-    };
-  };
-  const running = { workers: 0, gpus: 0, cost: 0 };
-  for (const { row } of registry.liveWorkers()) {
-    const other = isThrottled(row) || row.wanted === "paused" ? undefined : registry.endpointByNo(row.endpointNo);
-    if (other?.ownerNo !== endpoint.ownerNo) continue;
-    const { workers, gpus, cost } = of(other, row.resources);
-    running.workers += workers;
-    running.gpus += gpus;
-    running.cost += cost;
-  }
-  for (const { ownerNo, size } of registry.volumes())
-    if (ownerNo === endpoint.ownerNo) running.cost += size * prices.volumeGb;
-  return barrier(terms, running, of(endpoint, resources));
-}
-
-const nouns = {
-  pods: "pods",
-  endpoints: "endpoints",
-  templates: "templates",
-  keys: "API keys",
-  volumesGb: "GB of network volumes",
-} as const;
-
-/** Refuses what would be more than a user may have. */
-export function withinQuota(
-  { registry }: Needs<"registry">,
-  ownerNo: number,
-  quota: keyof typeof nouns,
-  { has, more = 1 }: { has: number; more?: number },
-): void {
-  const most = registry.user(ownerNo)?.terms.quotas?.[quota];
-  if (most === undefined || more <= 0 || has + more <= most) return;
-  throw new Refusal(
-    "QUOTA_REACHED",
-    `This user may have ${most} ${nouns[quota]}, and has ${has}: delete some, or ask an admin for more (quotas.${quota}).`,
-  );
-}
-
-/** Refuses a job of a user whose queues together are full. */
-export async function withinQueue(
-  { registry, tallies }: Needs<"registry" | "tallies">,
-  { ownerNo }: Pick<Endpoint, "ownerNo">,
-): Promise<void> {
-  const most = registry.user(ownerNo)?.terms.quotas?.queuedJobs;
-  if (most === undefined) return;
-  let waiting = 0;
-  for (const { no, ownerNo: owner, deletedAt } of registry.endpoints()) {
-    if (owner !== ownerNo || deletedAt !== undefined) continue;
-    waiting += (await tallies.tally(no)).waiting;
-    if (waiting < most) continue;
-    throw new Refusal(
-      "QUEUE_FULL",
-      `This user may have ${most} jobs waiting: send this one again when some have begun, or ask an admin for more (quotas.queuedJobs).`,
-      { retryAfterSeconds: 5 },
-    );
-  }
-}
 
 /** Refuses terms that make no sense. */
 export function checkTerms({ serverlessDiscount, spendLimit, quotas, weight }: TermsInput): void {

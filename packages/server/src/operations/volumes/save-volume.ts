@@ -15,7 +15,7 @@ import { type Caller, changeAs } from "../access/change-as.js";
 import { visibleVolumes } from "../access/visible.js";
 import { checkFields, integer, nameRule, text } from "../fields.js";
 import type { Needs } from "../needs.js";
-import { withinQuota } from "../usage/terms.js";
+import { withinQuota } from "../usage/quotas.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
 
 type Saving = Needs<"registry" | "here" | "ids" | "emit" | "clock">;

@@ -8,7 +8,7 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
-import { barredBy } from "../usage/terms.js";
+import { barredBy } from "../usage/quotas.js";
 import { abandoned, type Reserved, reservedIn } from "./held-back.js";
 import { stopWorker } from "./worker-life.js";
 
@@ -121,8 +121,8 @@ function inFairOrder({ registry }: Placing): LiveWorker[] {
 }
 
 /**
- * Gives a place to workers that wait for one, users in turn, and of each user the longest waiting first. Resolves with the endpoints whose workers
- * still wait, and when to look again at the latest.
+ * Gives a place to workers that wait for one: users take turns, and of each user the longest waiting goes first.
+ * Resolves with the endpoints whose workers still wait, and when to look again at the latest.
  */
 export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySet<number>; lookInMs: number }> {
   const waiting = inFairOrder(needs);

@@ -1,3 +1,4 @@
+import { readInstance } from "../../../domain/hosts/cpu.js";
 import { gpuTiers } from "../../../domain/hosts/gpu.js";
 import { countryOf } from "../../../domain/hosts/host.js";
 import { gpuPrice, shownAmount } from "../../../domain/usage/price.js";
@@ -84,10 +85,7 @@ export interface Specifics {
 }
 
 /** The processors of an instance such as cpu3g-2-8. */
-const cpusOf = (instanceId: string | null | undefined): number | undefined => {
-  const [, cpus] = /^cpu\d+[cgm]-(\d{1,4})-\d+$/.exec(instanceId ?? "") ?? [];
-  return cpus === undefined ? undefined : Math.max(1, Number(cpus));
-};
+const cpusOf = (instanceId: string | null | undefined) => readInstance(instanceId ?? "")?.cpus;
 
 const cpuFlavors = ({ input }: { input?: { id?: string | null } | null }, { parts }: Context) =>
   cpuCatalog(parts)

@@ -1,4 +1,5 @@
 import { joinCommand } from "../../../domain/endpoints/template.js";
+import { readInstance } from "../../../domain/hosts/cpu.js";
 import { invalid } from "../../../errors.js";
 import { forCaller, volumeFor } from "../../../operations/access/visible.js";
 import type { PodInput } from "../../../operations/pods/pod-settings.js";
@@ -96,11 +97,11 @@ async function deployCpu({ input }: { input?: Fields | null | undefined }, conte
   const given = input ?? {};
   const { instanceId, instanceIds } = given as { instanceId?: string | null; instanceIds?: string[] | null };
   const instances = instanceIds ?? (instanceId ? [instanceId] : ["cpu3c-2-4"]);
-  const [, flavor, cpus] = /^(cpu\d+[cgm])-(\d{1,4})-\d{1,5}$/.exec(instances[0] ?? "") ?? [];
-  if (flavor === undefined || Number(cpus) === 0)
+  const first = readInstance(instances[0] ?? "");
+  if (first === undefined)
     throw invalid(`'${String(instances[0]).slice(0, 80)}' in instanceId is not an instance such as cpu3c-2-4.`);
-  const compute = { computeType: "CPU" as const, instanceIds: instances, cpuFlavorIds: [flavor] };
-  return deploy({ ...podInput(given), ...compute, vcpuCount: Number(cpus) }, context);
+  const compute = { computeType: "CPU" as const, instanceIds: instances, cpuFlavorIds: [first.flavor] };
+  return deploy({ ...podInput(given), ...compute, vcpuCount: first.cpus }, context);
 }
 
 const own = ({ parts, caller }: Context, podId: string) => findPod(parts, caller, podId);
