@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { descriptions } from "./descriptions.js";
+import { examples } from "./examples.js";
+import { operationIds } from "./operation-ids.js";
 
 interface Operation {
   readonly summary?: string;
+  readonly description?: string;
   readonly operationId?: string;
   readonly tags?: readonly string[];
   readonly responses: Record<string, unknown>;
@@ -87,7 +91,9 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
     expect((await load()).openapi).toBe("3.1.0");
     const all = await operations();
     expect(all.length).toBeGreaterThan(8);
-    expect(all.filter(({ operation }) => !operation.summary).map(({ path }) => path)).toEqual([]);
+    const isMute = ({ summary, description }: Operation) => !summary || !description || description.includes(summary);
+    const mute = all.filter(({ operation }) => isMute(operation));
+    expect(mute.map(({ operation, path }) => `${operation.operationId} ${path}`)).toEqual([]);
   });
 
   it("gives each operation a name that no other has, and a tag", async () => {
@@ -144,6 +150,17 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
     }
     expect(undocumented).toEqual([]);
   });
+});
+
+it("No operation is described that is not there", async () => {
+  const named = new Set<string | undefined>();
+  for (const prefix of ["/v1", "/v2"]) {
+    const { paths } = (await http.get(`${prefix}/openapi.json`, { key: null })).json as Document;
+    for (const methods of Object.values(paths))
+      for (const { operationId } of Object.values(methods)) named.add(operationId);
+  }
+  const texts = [...Object.keys(descriptions), ...Object.values(operationIds), ...Object.keys(examples)];
+  expect(texts.filter((name) => !named.has(name))).toEqual([]);
 });
 
 it("The OpenAPI document of /v2 defines which strings are webhooks, and that an empty string and null mean none", async () => {

@@ -1,6 +1,7 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonType } from "../shared/replies/replies.js";
+import { descriptions } from "./descriptions.js";
 import { examples } from "./examples.js";
 import { operationIds } from "./operation-ids.js";
 
@@ -40,12 +41,16 @@ export async function documented(
   });
 }
 
-/** The document with a name, a tag and an example for each operation. Those of the queue have no tag of their own. */
+/** The document with a name, a tag, a description and an example for each operation. Those of the queue have no tag of their own. */
 function named(document: { paths?: object }): object {
   const paths = Object.entries((document.paths ?? {}) as Paths).map(([path, methods]) => {
     const operations = Object.entries(methods).map(([method, operation]) => {
       const { operationId = operationIds[`${method} ${path}`] ?? "", tags = ["jobs"] } = operation;
-      return [method, { ...operation, operationId, tags, ...withExample(operation, operationId) }] as const;
+      const description = descriptions[operationId]?.replaceAll("\n", " ");
+      return [
+        method,
+        { ...operation, operationId, tags, description, ...withExample(operation, operationId) },
+      ] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });
