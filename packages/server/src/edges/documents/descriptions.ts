@@ -1,6 +1,5 @@
-/** What an operation's summary leaves open, by its operationId: who may call it, what it changes, when it is refused. */
-const endpointCreation = `Makes version 1 of the endpoint. Workers start when jobs come, and at once for \`workersMin\`. Its container is that of
-\`templateId\`, of a public template, or of a template sent with it.`;
+// texts that several operations share; `descriptions`, below, gives each operation its own
+const endpointCreation = `Makes version 1 of the endpoint. Workers start when jobs come, and at once for \`workersMin\`.`;
 const endpointChange = `A change of what a worker is made of (image, command, env, disk, ports, volumes, GPUs or CPUs, registry credentials)
 makes a new version: idle workers are replaced at once, busy ones after their last job. Names, scaling and timeouts apply at once. Any save ends
 the pause after failed starts.`;
@@ -13,7 +12,7 @@ const templateChange = `Endpoints that use the template get a new version if wha
 were made from.`;
 const templateDeletion = "Refused while an endpoint uses it. Pods made from it keep their copy.";
 const templateReading =
-  "Your own, or another user's public one. Of another user's template the values of `env` are not shown.";
+  "Only templates of the key's user. A key of chosen endpoints sees those of its endpoints, without the values of `env`.";
 const volumeCreation =
   "A directory that survives workers and pods, and that several may mount at a time. Its size is in GB.";
 const volumeChange = "A volume can grow, not shrink. A larger size applies at once.";
@@ -44,10 +43,11 @@ const streaming = `Each chunk is handed out once to pollers, oldest first. As se
 const workerLog =
   "Kept while the worker lives and for a day after its end, on the host that ran it: another server answers 409. Secrets are masked.";
 
+/** What an operation's summary leaves open, by its operationId: who may call it, what it changes, when it is refused. */
 export const descriptions: Readonly<Record<string, string>> = {
-  CreateEndpoint: endpointCreation,
+  CreateEndpoint: `${endpointCreation} Its template is one of your own, or another user's public one.`,
   ListEndpoints: endpointList,
-  GetEndpoint: "`includeTemplate`, `includeWorkers` and `includeNetworkVolume` add what it consists of.",
+  GetEndpoint: "`includeTemplate` and `includeWorkers` add its template and its workers.",
   UpdateEndpoint: endpointChange,
   UpdateEndpointByPost: endpointChange,
   DeleteEndpoint: `Only once \`workersMin\` and \`workersMax\` are 0. ${endpointDeletion}`,
@@ -133,7 +133,7 @@ short although there is more: go on while there is a \`nextCursor\`. Kept for 90
     "With how the last attempts went. One whose last five attempts failed is `failing`. None is paused by itself.",
   GetWebhookReceiver: "Its state, how its last attempts went, and how many deliveries are held back for it.",
   PauseWebhookReceiver: "Held deliveries are kept with their jobs, 10,000 at most; further ones fail, and say why.",
-  ResumeWebhookReceiver: "Held deliveries are sent oldest first.",
+  ResumeWebhookReceiver: "None that was held is lost: jobs are kept as long as their deliveries are held.",
 
   run: submission,
   runSync: `Waits for \`wait\` milliseconds (90,000 by default); if the job is not final by then, the reply has its status, and the job goes on.
@@ -151,7 +151,7 @@ ${submission}`,
     "The same id and input, at the back of the queue. Output, error, progress and chunks of the run before are removed.",
   purgeQueue: "Those that wait when the request comes. Running jobs go on.",
 
-  createEndpoint: endpointCreation,
+  createEndpoint: `${endpointCreation} A template is made from its container, and deleted with it.`,
   listEndpoints: endpointList,
   getEndpoint: "Only endpoints that the key may see; any other id is 404.",
   updateEndpoint: endpointChange,
@@ -171,7 +171,7 @@ ${submission}`,
   listRegistries: registryReading,
   getRegistry: registryReading,
   deleteRegistry: registryDeletion,
-  getSshKeys: "Those of the key's user, one on each line.",
+  getSshKeys: "Those of the key's user.",
   updateSshKeys: "Pods that start from now on get them as `PUBLIC_KEY`; running ones keep what they have.",
   createPod: podCreation,
   listPods: podReading,
@@ -182,13 +182,13 @@ ${submission}`,
   listEndpointWorkers: "Live ones, with a summary of their states.",
   listEndpointReleases: "The last 50.",
   listGpuTypes:
-    "Every type that an endpoint may ask for, also types that no host here has. `include=AVAILABILITY` says how many are free.",
+    "Every type that an endpoint may ask for, also types that no host here has. `include=AVAILABILITY` says whether any are free, and where.",
   getGpuType:
-    "Its memory, its price, and how many of it one host here has. `include=AVAILABILITY` says how many are free.",
+    "Its memory, its price, and how many of it one host here has. `include=AVAILABILITY` says whether any are free, and where.",
   listCpuTypes: "Each gives a virtual processor so many GB of memory.",
   getCpuType: "GB of memory for each virtual processor, and the most processors that a host here has.",
   listDataCenters:
-    "Those of the public interface, and those that hosts here say they are in. Only the latter have anything free.",
+    "Those of the public interface, and those that hosts here say they are in. A host that says no place counts for each of them.",
   getDataCenter: "`include` adds the GPUs and CPUs that are free there.",
   listPublicTemplates: "Public templates of all users, without the values of their `env`.",
   getPublicTemplate: "Without the values of its `env`.",

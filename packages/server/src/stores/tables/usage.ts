@@ -75,8 +75,10 @@ export function usageStore(runner: Runner): UsageStore {
       const rows = await runner.read(old.compile(sql));
       for (const kind of ["worker", "volume"]) {
         const nos = rows.filter((row) => row.kind === kind).map(({ no }) => no);
-        if (nos.length > 0)
-          await runner.write([sql.deleteFrom("meter").where("kind", "=", kind).where("no", "in", nos).compile()]);
+        if (nos.length === 0) continue;
+        await runner.write([
+          sql.deleteFrom("meter").where("kind", "=", kind).where("no", "in", nos).where("at", "<", before).compile(),
+        ]);
       }
       return rows.length;
     },

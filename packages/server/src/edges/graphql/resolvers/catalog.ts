@@ -85,7 +85,10 @@ export interface Specifics {
 }
 
 /** The processors of an instance such as cpu3g-2-8. */
-const cpusOf = (instanceId: string | null | undefined) => readInstance(instanceId ?? "")?.cpus;
+const cpusOf = (instanceId: string | null | undefined): number | undefined => {
+  const instance = readInstance(instanceId ?? "");
+  return instance && Math.max(1, instance.cpus);
+};
 
 const cpuFlavors = ({ input }: { input?: { id?: string | null } | null }, { parts }: Context) =>
   cpuCatalog(parts)

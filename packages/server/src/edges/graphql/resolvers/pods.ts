@@ -98,7 +98,7 @@ async function deployCpu({ input }: { input?: Fields | null | undefined }, conte
   const { instanceId, instanceIds } = given as { instanceId?: string | null; instanceIds?: string[] | null };
   const instances = instanceIds ?? (instanceId ? [instanceId] : ["cpu3c-2-4"]);
   const first = readInstance(instances[0] ?? "");
-  if (first === undefined)
+  if (first === undefined || first.cpus < 1 || first.cpus > 9_999 || first.memoryGb > 99_999)
     throw invalid(`'${String(instances[0]).slice(0, 80)}' in instanceId is not an instance such as cpu3c-2-4.`);
   const compute = { computeType: "CPU" as const, instanceIds: instances, cpuFlavorIds: [first.flavor] };
   return deploy({ ...podInput(given), ...compute, vcpuCount: first.cpus }, context);
