@@ -48,6 +48,7 @@ async function errorsPage() {
 /** What each call of a public client does here, from the table that the tests check. */
 async function compatibilityPage() {
   const { mcpCalls } = await import(join(root, "tests/compat/mcp-calls.ts"));
+  const { mcp3Calls } = await import(join(root, "tests/compat/mcp-3-calls.ts"));
   const words = (outcome) => {
     if (outcome === "works") return "works | |";
     return outcome.refused ? `refused | ${outcome.refused} |` : `missing | ${outcome.missing} |`;
@@ -57,7 +58,7 @@ async function compatibilityPage() {
     const works = Object.values(calls).filter((outcome) => outcome === "works").length;
     return `## ${client}\n\n${note} ${works} of ${rows.length} calls work.\n\n| call | outcome | why |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
   };
-  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`.\n\n${[mcpCalls].map(table).join("\n")}`;
+  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`.\n\n${[mcpCalls, mcp3Calls.v2, mcp3Calls.v1].map(table).join("\n")}`;
 }
 
 /** The schema after all migrations. */

@@ -23,7 +23,7 @@ const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.
 const venv = join(cache, "venv");
 
 /** Stock clients that are programs of their own, apart from the packages of this repository. */
-const npmClients = ["@runpod/mcp-server@4.0.0"];
+const npmClients = ["@runpod/mcp-server@4.0.0", "mcp-server-3@npm:@runpod/mcp-server@3.4.0"];
 const clients = join(cache, "clients");
 
 const usage = `Usage: npm test [-- path …]             the tests that need no separate machine

@@ -21,9 +21,10 @@ export interface Mcp {
   end(): void;
 }
 
-/** Starts the stock MCP server for a server of ours, unchanged. */
-export async function startMcp(server: TestServer): Promise<Mcp> {
-  const program = join(clients, "node_modules/@runpod/mcp-server/dist/stdio.mjs");
+/** Starts a stock MCP server, unchanged, for a server of ours; version 3 speaks REST v1 if `env` says so. */
+export async function startMcp(server: TestServer, version: 3 | 4 = 4, env: Record<string, string> = {}): Promise<Mcp> {
+  const name = version === 4 ? "@runpod/mcp-server" : "mcp-server-3";
+  const program = join(clients, "node_modules", name, "dist/stdio.mjs");
   if (!existsSync(program)) throw new Error(`There is no ${program}: run this file with npm test.`);
   const child = spawn(process.execPath, [program], {
     env: {
@@ -34,6 +35,7 @@ export async function startMcp(server: TestServer): Promise<Mcp> {
       RUNPOD_SERVERLESS_API_URL: `${server.url}/sdk/v2`,
       RUNPOD_PUBLIC_GRAPHQL_URL: `${server.url}/sdk/graphql`,
       RUNPOD_AUTHED_GRAPHQL_URL: `${server.url}/sdk/graphql`,
+      ...env,
     },
     stdio: ["pipe", "pipe", "ignore"],
   });
