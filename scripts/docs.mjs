@@ -47,8 +47,7 @@ async function errorsPage() {
 
 /** What each call of a public client does here, from the table that the tests check. */
 async function compatibilityPage() {
-  const { mcpCalls } = await import(join(root, "tests/compat/mcp-calls.ts"));
-  const { mcp3Calls } = await import(join(root, "tests/compat/mcp-3-calls.ts"));
+  const { mcpCalls, mcp3Calls } = await import(join(root, "tests/compat/mcp-calls.ts"));
   const words = (outcome) => {
     if (outcome === "works") return "works | |";
     return outcome.refused ? `refused | ${outcome.refused} |` : `missing | ${outcome.missing} |`;

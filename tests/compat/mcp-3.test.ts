@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { makeEndpoint, call as request, startServer, until } from "../harness.js";
 import { startMcp } from "./mcp.js";
-import { mcp3Calls } from "./mcp-3-calls.js";
+import { mcp3Calls } from "./mcp-calls.js";
 
 const title = "Every tool of version 3 of the stock MCP server does over REST %s what the table of compatibility says";
 

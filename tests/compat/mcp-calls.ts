@@ -7,7 +7,12 @@ export interface ClientTable {
   readonly calls: Readonly<Record<string, Outcome>>;
 }
 
-const hosted = "exists only at the hosted service";
+/** Why a call is refused whose subject this service does not have. */
+const hosted: Outcome = { refused: "exists only at the hosted service" };
+/** Why a call of `/retry` is refused in a table whose test cancels its job before. */
+const retryOfCancelled: Outcome = {
+  refused: "a cancelled job is not retried, by the contract; a failed one is",
+};
 
 /** Every tool of the MCP server, and its outcome. `tests/compat/mcp.test.ts` makes each call. */
 export const mcpCalls: ClientTable = {
@@ -34,7 +39,7 @@ export const mcpCalls: ClientTable = {
     "stream-job": "works",
     "endpoint-health": "works",
     "cancel-job": "works",
-    "retry-job": { refused: "a cancelled job is not retried, by the contract; a failed one is" },
+    "retry-job": retryOfCancelled,
     "purge-endpoint-queue": "works",
     "list-templates": "works",
     "create-template": "works",
@@ -61,17 +66,17 @@ export const mcpCalls: ClientTable = {
     "get-ssh-keys": "works",
     "update-ssh-keys": "works",
     "list-hub-repos": "works",
-    "deploy-hub-repo": { refused: hosted },
+    "deploy-hub-repo": hosted,
     "list-public-endpoints": "works",
     "list-clusters": "works",
-    "get-cluster": { refused: hosted },
-    "create-cluster": { refused: hosted },
-    "update-cluster": { refused: hosted },
-    "delete-cluster": { refused: hosted },
-    "list-cluster-pods": { refused: hosted },
+    "get-cluster": hosted,
+    "create-cluster": hosted,
+    "update-cluster": hosted,
+    "delete-cluster": hosted,
+    "list-cluster-pods": hosted,
     "list-delegations": "works",
-    "create-delegation": { refused: hosted },
-    "revoke-delegation": { refused: hosted },
+    "create-delegation": hosted,
+    "revoke-delegation": hosted,
     "list-pods": "works",
     "create-pod": "works",
     "get-pod": "works",
@@ -85,5 +90,48 @@ export const mcpCalls: ClientTable = {
     "list-pod-billing": "works",
     "list-endpoint-billing": "works",
     "list-cluster-billing": "works",
+  },
+};
+
+/** Tools of version 3 that work over both REST versions; `onlyV2` has those that the client itself refuses over v1. */
+const works = [
+  ...["list-endpoints", "create-endpoint", "get-endpoint", "update-endpoint", "delete-endpoint", "set-endpoint-gpus"],
+  ...["run-endpoint", "runsync-endpoint", "get-job-status", "stream-job", "endpoint-health", "cancel-job"],
+  ...["purge-endpoint-queue", "list-templates", "create-template", "get-template", "update-template"],
+  ...["delete-template", "list-network-volumes", "create-network-volume", "get-network-volume"],
+  ...["update-network-volume", "delete-network-volume", "list-container-registry-auths"],
+  ...["create-container-registry-auth", "get-container-registry-auth", "delete-container-registry-auth"],
+  ...["list-gpu-types", "list-data-centers", "get-capacity", "list-hub-repos", "list-public-endpoints"],
+  ...["list-pods", "create-pod", "get-pod", "update-pod", "stop-pod", "start-pod", "delete-pod"],
+];
+const onlyV2 = [
+  ...["list-endpoint-releases", "list-endpoint-workers", "stream-worker-logs", "get-gpu-type", "list-cpu-types"],
+  ...["get-cpu-type", "get-data-center", "restart-pod", "stream-pod-logs", "list-registry-delegations", "get-billing"],
+];
+const never: Record<string, Outcome> = {
+  "retry-job": retryOfCancelled,
+  "deploy-hub-repo": hosted,
+  "create-registry-delegation": hosted,
+  "delete-registry-delegation": hosted,
+};
+const all = (tools: readonly string[], outcome: Outcome) => Object.fromEntries(tools.map((tool) => [tool, outcome]));
+
+const shared = "`RUNPOD_API_KEY` and the addresses of version 4, and";
+
+/** Every tool of version 3 over each REST version, and its outcome. `tests/compat/mcp-3.test.ts` makes each call. */
+export const mcp3Calls: Readonly<Record<"v1" | "v2", ClientTable>> = {
+  v2: {
+    client: "`@runpod/mcp-server` 3.4.0 over REST v2",
+    note: `${shared} \`RUNPOD_REST_V2_API_URL\`, the server's address with \`/sdk/v2\`.`,
+    calls: { ...all(works, "works"), ...all(onlyV2, "works"), ...never },
+  },
+  v1: {
+    client: "`@runpod/mcp-server` 3.4.0 over REST v1",
+    note: `${shared} \`RUNPOD_REST_VERSION=v1\` and \`RUNPOD_REST_API_URL\`, the server's address with \`/sdk/v1\`.`,
+    calls: {
+      ...all(works, "works"),
+      ...all(onlyV2, { refused: "the client itself refuses this tool over REST v1" }),
+      ...never,
+    },
   },
 };
