@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
 import { choice, Env, list, orNull, text, time, visible } from "./fields.js";
+import { cudaVersions, machineFields } from "./machines.js";
 import { Template } from "./templates.js";
 import { Worker } from "./workers.js";
 
@@ -21,9 +22,7 @@ export const gpuTiers = [
 ] as const;
 
 const endpointFields = {
-  allowedCudaVersions: orNull(list("Acceptable CUDA versions; empty means any.", { pattern: visible })),
-  cpuFlavorIds: orNull(list("CPU flavours in order of preference.", { pattern: visible })),
-  dataCenterIds: orNull(list("Acceptable data centres; empty means any.", { pattern: visible })),
+  ...machineFields,
   env: orNull(Env),
   executionTimeoutMs: orNull(
     Type.Union([Type.Literal(0), Type.Integer({ minimum: 5_000, maximum: 604_800_000 })], {
@@ -39,9 +38,16 @@ const endpointFields = {
   ),
   gpuTypeIds: orNull(list("GPU type names in order of preference.")),
   idleTimeout: orNull(Type.Integer({ minimum: 1, maximum: 3600, description: "Seconds before an idle worker stops." })),
-  instanceIds: orNull(list("Instance types of CPU endpoints.", { pattern: visible })),
+  instanceIds: orNull(
+    list("Instances of CPU endpoints, in order of preference.", {
+      pattern: "^cpu\\d+[cgm]-[1-9]\\d{0,3}-[1-9]\\d{0,4}$",
+      title: "flavour-vCPUs-GB, as in cpu3g-2-8",
+    }),
+  ),
   locations: orNull(text("Country codes or data centres, comma-separated; empty means any.")),
-  minCudaVersion: orNull(text("The lowest acceptable CUDA version.", { pattern: visible })),
+  minCudaVersion: orNull(
+    choice([...cudaVersions, ""], "The lowest acceptable CUDA version; an empty text leaves it unchanged."),
+  ),
   name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
   networkVolumeId: orNull(text("The network volume to mount.")),
   networkVolumeIds: orNull(list("Network volumes, if there are several.")),

@@ -1,6 +1,7 @@
 import Type, { type Static } from "typebox";
 import { computeTypes } from "./endpoints.js";
 import { choice, Env, list, orNull, text, time, visible, visibleLines } from "./fields.js";
+import { machineFields } from "./machines.js";
 import { portPattern, Template } from "./templates.js";
 import { Volume } from "./volumes.js";
 
@@ -50,11 +51,9 @@ export const PodCreate = Type.Object({
   gpuTypeIds: orNull(list("GPU type names in order of preference; empty means any.")),
   gpuTypePriority: orNull(choice(priorities, "The order of gpuTypeIds always counts.")),
   gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "Number of GPUs." })),
-  cpuFlavorIds: orNull(list("CPU flavours in order of preference.", { pattern: visible })),
+  ...machineFields,
   cpuFlavorPriority: orNull(choice(priorities, "The order of cpuFlavorIds always counts.")),
   vcpuCount: orNull(Type.Integer({ minimum: 1, maximum: 1_024, description: "vCPUs of a CPU pod; 2 by default." })),
-  allowedCudaVersions: orNull(list("Acceptable CUDA versions; empty means any.", { pattern: visible })),
-  dataCenterIds: orNull(list("Acceptable data centres; empty means any.", { pattern: visible })),
   dataCenterPriority: orNull(choice(priorities, "The order of dataCenterIds does not count.")),
   countryCodes: orNull(list("Acceptable countries; empty means any.", { pattern: visible })),
   networkVolumeId: orNull(text("The network volume to mount instead of a volume of its own.")),

@@ -40,7 +40,7 @@ export const busy = () =>
 export const endpointNotFound = (id: string) =>
   new Refusal(
     "ENDPOINT_NOT_FOUND",
-    `There is no endpoint '${clip(id)}' for this key; list yours with GET /v1/endpoints.`,
+    `There is no endpoint '${clip(id)}' for this key; the list of endpoints shows yours.`,
   );
 
 export const jobNotFound = (id: string) =>

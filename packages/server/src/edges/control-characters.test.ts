@@ -41,8 +41,8 @@ it("Control characters and impossible mount paths are refused over REST and Grap
   expect(scene.parts.registry.templates()).toHaveLength(before);
 
   const { id: templateId } = await scene.template();
-  const { status, json } = await http.post("/v1/endpoints", { templateId, dataCenterIds: ["\0"] });
-  expect([status, json.error]).toEqual([400, "'dataCenterIds' contains a control character; remove it."]);
+  const { status, json } = await http.post("/v1/endpoints", { templateId, name: "\0" });
+  expect([status, json.error]).toEqual([400, "'name' contains a control character; remove it."]);
   const error = await saved("Endpoint", { name: "a\0", templateId, gpuIds: "AMPERE_16" });
   expect(error).toMatchObject({ message: expect.stringMatching(/'name' contains/) });
 });
@@ -51,7 +51,7 @@ it.each([
   ["templates", { name: "a\x85" }, "'name' contains a control character; remove it."],
   ["templates", { readme: "a\n\x9b" }, /^'readme' contains a control character other than tabs/],
   ["templates", { dockerStartCmd: ["b", "a\x85"] }, /^'dockerStartCmd' contains a control character other than tabs/],
-  ["endpoints", { minCudaVersion: "\x85" }, "'minCudaVersion' contains a control character; remove it."],
+  ["endpoints", { name: "\x85" }, "'name' contains a control character; remove it."],
   ["networkvolumes", { dataCenterId: "\x85" }, "'dataCenterId' contains a control character; remove it."],
 ])("Over REST %s with %j are refused in the same words, as the document says", async (path, wrong, words) => {
   const { json: document } = await http.get("/v1/openapi.json");

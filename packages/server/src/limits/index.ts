@@ -16,7 +16,7 @@ import { usage } from "./usage.js";
 import { webhooks } from "./webhooks.js";
 import { workers } from "./workers.js";
 
-export { countries, dataCenters } from "./locations.js";
+export { countries, cudaVersions, dataCenters } from "./locations.js";
 
 /** Every bound of the system, with its unit in its name. Durations are in milliseconds. */
 export const limits = {

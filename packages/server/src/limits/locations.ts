@@ -30,3 +30,19 @@ export const dataCenters = [
   "US-KS-3",
   "US-GA-1",
 ] as const;
+
+/** The CUDA versions that the public REST description lists. */
+export const cudaVersions = [
+  "13.0",
+  "12.9",
+  "12.8",
+  "12.7",
+  "12.6",
+  "12.5",
+  "12.4",
+  "12.3",
+  "12.2",
+  "12.1",
+  "12.0",
+  "11.8",
+] as const;

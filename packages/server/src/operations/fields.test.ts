@@ -56,6 +56,9 @@ describe("A field", () => {
     ["a list with a text that is too long", list(text(3)), ["a", "four"], /'field' may have 3 characters/],
     ["a list that is a string", list(text(3)), "a", /must be a list/],
     ["an invalid port", list({ is: "port" }), ["80/http", "80"], /'80' in field is not a port: write number\/http/],
+    ["an unknown word in a list", list(choice(["A", "B"])), ["A", "C"], /'C' in field is not one of A, B\./],
+    ["an unreadable instance", list({ is: "instance" }), ["cpu3g-0-8"], /is not an instance: .* cpu3g-2-8/],
+    ["a control character in a list of words", list(choice(["A"])), ["A\0"], /contains a control character/],
     ["an invalid variable name", variables, { "1A": "" }, /'1A' in field is not a valid variable name/],
     ["a variable that is a number", variables, { A: 1 }, /field\.A must be a string without NUL/],
     ["a variable with NUL", variables, { A: "\0" }, /field\.A must be/],
@@ -74,6 +77,7 @@ describe("A field", () => {
     ["zero for the default", { is: "integer", from: 5, to: 9, zero: "the default" }, 0],
     ["both ends of a range", integer(1, 1), 1],
     ["ports", list({ is: "port" }), ["1/tcp", "65535/http"]],
+    ["instances", list({ is: "instance" }), ["cpu3g-2-8", "cpu5c-16-32"]],
     [
       "variables, even with the names of an object's own properties",
       variables,
@@ -115,10 +119,16 @@ function ruleOf(schema: Schema): unknown {
     return {
       is: "list",
       itemsMax: only.maxItems,
-      of: /http\|tcp/.test(only.items?.pattern ?? "") ? { is: "port" } : textOf(only.items!),
+      of: itemOf(only.items!),
     };
   const values = Object.values(only?.patternProperties ?? {})[0];
   return values ? { is: "variables", valueCharsMax: values.maxLength } : null;
+}
+
+function itemOf(items: Schema): unknown {
+  if (items.anyOf) return choice(items.anyOf.map((each) => each.const as string));
+  if (/http\|tcp/.test(items.pattern ?? "")) return { is: "port" };
+  return items.pattern?.startsWith("^cpu") ? { is: "instance" } : textOf(items);
 }
 
 const textOf = ({ maxLength, pattern }: Schema) =>

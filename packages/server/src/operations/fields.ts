@@ -1,4 +1,5 @@
 import { readPort } from "../domain/endpoints/ports.js";
+import { readInstance } from "../domain/hosts/cpu.js";
 import { hasControls, hasOddControls } from "../domain/plain-text.js";
 import { invalid } from "../errors.js";
 import { limits } from "../limits/index.js";
@@ -11,27 +12,30 @@ export interface TextRule {
   readonly controls?: "none" | "lines";
 }
 
+export interface ChoiceRule {
+  readonly is: "choice";
+  readonly of: readonly string[];
+}
+
+type ItemRule = TextRule | ChoiceRule | { readonly is: "port" } | { readonly is: "instance" };
+
 /** The values a resource's field may hold, over any interface. */
 export type FieldRule =
   | TextRule
   | { readonly is: "integer"; readonly from: number; readonly to: number; readonly zero?: "the default" }
   | { readonly is: "flag" }
-  | { readonly is: "choice"; readonly of: readonly string[] }
-  | { readonly is: "list"; readonly itemsMax: number; readonly of: TextRule | { readonly is: "port" } }
+  | ChoiceRule
+  | { readonly is: "list"; readonly itemsMax: number; readonly of: ItemRule }
   | { readonly is: "variables"; readonly valueCharsMax: number };
 
 export type FieldRules = Readonly<Record<string, FieldRule>>;
 
 export const text = (charsMax: number, controls?: "none" | "lines"): TextRule =>
   controls === undefined ? { is: "text", charsMax } : { is: "text", charsMax, controls };
-export const list = (of: TextRule | { readonly is: "port" }): FieldRule => ({
-  is: "list",
-  itemsMax: limits.listItemsMax,
-  of,
-});
+export const list = (of: ItemRule): FieldRule => ({ is: "list", itemsMax: limits.listItemsMax, of });
 export const integer = (from: number, to: number): FieldRule => ({ is: "integer", from, to });
 export const flag: FieldRule = { is: "flag" };
-export const choice = (of: readonly string[]): FieldRule => ({ is: "choice", of });
+export const choice = (of: readonly string[]): ChoiceRule => ({ is: "choice", of });
 export const variables: FieldRule = { is: "variables", valueCharsMax: 131_072 };
 /** The rule for names. */
 export const nameRule = text(191, "none");
@@ -102,16 +106,25 @@ function checkInteger(field: string, rule: Extract<FieldRule, { is: "integer" }>
 function checkList(field: string, rule: Extract<FieldRule, { is: "list" }>, value: unknown): void {
   if (!Array.isArray(value)) throw invalid(`'${field}' must be a list.`);
   if (value.length > rule.itemsMax) throw invalid(`'${field}' may have ${rule.itemsMax} entries at most.`);
-  for (const each of value) {
-    if (rule.of.is === "text") checkText(field, rule.of, each);
-    else if (typeof each !== "string" || readPort(each) === undefined) throw noPort(field, each);
-  }
+  for (const each of value) checkItem(field, rule.of, each);
 }
 
-const noPort = (field: string, value: unknown) =>
-  invalid(
-    `'${String(value).slice(0, 80)}' in ${field} is not a port: write number/http or number/tcp, as in 8888/http.`,
-  );
+function checkItem(field: string, rule: ItemRule, value: unknown): void {
+  if (rule.is === "text") {
+    checkText(field, rule, value);
+    return;
+  }
+  const isRight =
+    rule.is === "choice"
+      ? rule.of.includes(value as string)
+      : typeof value === "string" && (rule.is === "port" ? readPort(value) : readInstance(value)) !== undefined;
+  if (isRight) return;
+  if (typeof value === "string" && hasControls(value)) throw invalid(holdsControls(field, false));
+  const shown = `'${String(value).slice(0, 80)}' in ${field} is not`;
+  if (rule.is === "choice") throw invalid(`${shown} one of ${rule.of.join(", ")}.`);
+  if (rule.is === "port") throw invalid(`${shown} a port: write number/http or number/tcp, as in 8888/http.`);
+  throw invalid(`${shown} an instance: write flavour-vCPUs-GB, as in cpu3g-2-8.`);
+}
 
 /** Names must be usable as environment variables. */
 function checkVariables(field: string, rule: Extract<FieldRule, { is: "variables" }>, value: unknown): void {

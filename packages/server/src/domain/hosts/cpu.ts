@@ -21,6 +21,6 @@ export interface Instance {
 
 /** Reads an instance such as cpu3g-2-8, which has 2 processors and 8 GB; undefined: this is none. */
 export function readInstance(id: string): Instance | undefined {
-  const [, flavor, cpus, memoryGb] = /^(cpu\d+[cgm])-(\d+)-(\d+)$/.exec(id) ?? [];
+  const [, flavor, cpus, memoryGb] = /^(cpu\d+[cgm])-([1-9]\d{0,3})-([1-9]\d{0,4})$/.exec(id) ?? [];
   return flavor === undefined ? undefined : { flavor, cpus: Number(cpus), memoryGb: Number(memoryGb) };
 }

@@ -1,9 +1,10 @@
 import type { ApiKey } from "../../domain/access/key.js";
 import { type EndpointSettings, endpointDefaults, type FlashBootType } from "../../domain/endpoints/endpoint.js";
 import { isPath } from "../../domain/endpoints/template.js";
+import { cpuFlavors } from "../../domain/hosts/cpu.js";
 import { isGpuType, tiersOfTypes, typesOfTiers } from "../../domain/hosts/gpu.js";
 import { invalid } from "../../errors.js";
-import { countries, dataCenters, limits } from "../../limits/index.js";
+import { countries, cudaVersions, dataCenters, limits } from "../../limits/index.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
 
@@ -37,16 +38,25 @@ const plain = [
   "workersMin",
 ] as const satisfies readonly (keyof EndpointSettings)[];
 
-const named = list(text(1_000, "none"));
+/** What endpoints and pods alike say of the machine they want. */
+export const machineFields = {
+  computeType: choice(["GPU", "CPU"]),
+  gpuTypeIds: list(text(1_000)),
+  gpuCount: integer(1, 64),
+  allowedCudaVersions: list(choice(cudaVersions)),
+  cpuFlavorIds: list(choice(cpuFlavors.map(({ id }) => id))),
+  instanceIds: list({ is: "instance" }),
+  vcpuCount: integer(1, 1_024),
+  dataCenterIds: list(choice(dataCenters)),
+  networkVolumeId: text(10_000),
+} as const satisfies FieldRules;
+
 /** The fields of an endpoint that a caller may send over any interface. */
 export const endpointFields = {
+  ...machineFields,
   name: nameRule,
   templateId: text(10_000),
-  computeType: choice(["GPU", "CPU"]),
   type: choice(["QB", "LB"]),
-  allowedCudaVersions: named,
-  cpuFlavorIds: named,
-  dataCenterIds: named,
   env: variables,
   executionTimeoutMs: {
     is: "integer",
@@ -56,18 +66,13 @@ export const endpointFields = {
   },
   flashboot: flag,
   flashBootType: choice(["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"]),
-  gpuCount: integer(1, 64),
   gpuIds: text(10_000),
-  gpuTypeIds: list(text(1_000)),
   idleTimeout: integer(1, 3_600),
-  instanceIds: named,
   locations: text(10_000),
-  minCudaVersion: text(10_000, "none"),
-  networkVolumeId: text(10_000),
+  minCudaVersion: choice(cudaVersions),
   networkVolumeIds: list(text(1_000)),
   scalerType: choice(["QUEUE_DELAY", "REQUEST_COUNT"]),
   scalerValue: integer(1, 1_000_000),
-  vcpuCount: integer(1, 1_024),
   workersMax: integer(0, 10_000),
   workersMin: integer(0, 10_000),
 } as const satisfies FieldRules;

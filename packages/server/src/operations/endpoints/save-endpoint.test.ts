@@ -62,7 +62,7 @@ describe("A new endpoint", () => {
     [{ allowedCudaVersions: ["12\x1b"] }, /'allowedCudaVersions' contains/],
     [{ cpuFlavorIds: ["\n"] }, /'cpuFlavorIds' contains/],
     [{ instanceIds: ["\x7f"] }, /'instanceIds' contains/],
-    [{ minCudaVersion: "12\u0085" }, /'minCudaVersion' contains/],
+    [{ minCudaVersion: "12\u0085" }, /'minCudaVersion' must be one of 13\.0/],
     [{ name: "a\nb" }, /'name' contains/],
     [{ env: { A: "x\0" } }, /env.A/],
   ] as [EndpointInput, RegExp][])("of %j is refused", async (input, words) => {

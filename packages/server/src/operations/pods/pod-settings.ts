@@ -5,19 +5,8 @@ import type { Pod } from "../../domain/pods/pod.js";
 import { clouds, type PodSettings } from "../../domain/pods/pod-settings.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
-import { gpuTypes, locations, unknownTemplate, volumes } from "../endpoints/endpoint-settings.js";
-import {
-  checkFields,
-  choice,
-  type FieldRules,
-  flag,
-  integer,
-  list,
-  nameRule,
-  text,
-  timeIn,
-  variables,
-} from "../fields.js";
+import { gpuTypes, locations, machineFields, unknownTemplate, volumes } from "../endpoints/endpoint-settings.js";
+import { checkFields, choice, type FieldRules, flag, list, nameRule, text, timeIn, variables } from "../fields.js";
 import type { Needs } from "../needs.js";
 import { mergeTemplate, type TemplateInput, type templateFields } from "../templates/save-template.js";
 
@@ -63,22 +52,13 @@ export interface PodInput extends ContainerInput {
   readonly terminateAfter?: Given<string>;
 }
 
-const named = list(text(1_000, "none"));
 /** The fields of a pod that a caller may send over any interface, beside those of its container. */
 const podFields = {
+  ...machineFields,
   name: nameRule,
   templateId: text(10_000),
   env: variables,
-  computeType: choice(["GPU", "CPU"]),
-  gpuTypeIds: list(text(1_000)),
-  gpuCount: integer(1, 64),
-  cpuFlavorIds: named,
-  instanceIds: named,
-  vcpuCount: integer(1, 1_024),
-  allowedCudaVersions: named,
-  dataCenterIds: named,
-  countryCodes: named,
-  networkVolumeId: text(10_000),
+  countryCodes: list(text(100, "none")),
   cloudType: choice(clouds),
   interruptible: flag,
   locked: flag,

@@ -33,7 +33,7 @@ export async function findPod(needs: Needs<"registry">, caller: ApiKey, id: stri
 }
 
 const podNotFound = (id: string) =>
-  new Refusal("NOT_FOUND", `There is no pod '${id.slice(0, 80)}' for this key; GET /v1/pods lists yours.`);
+  new Refusal("NOT_FOUND", `There is no pod '${id.slice(0, 80)}' for this key; the list of pods shows yours.`);
 
 /** Makes a pod, which runs as soon as there is a place for it. */
 export async function createPod(needs: Saving, asking: Caller, input: PodInput): Promise<Pod> {
