@@ -39,7 +39,7 @@ export const settings = Type.Object({
       pattern: "^[0-9a-fA-F]{64}$",
     }),
   ),
-  MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API are enforced.", "on"),
+  MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API and REST v2 are enforced.", "on"),
   MILLRACE_REQUESTS_PER_WORKER: whole(
     "Requests per 10 s that each running worker adds to the rate limits.",
     100,

@@ -14,6 +14,7 @@ import { openAiRoutes } from "./openai/routes.js";
 import { fastLane } from "./queue/fast-lane.js";
 import { jobRoutes } from "./queue/routes.js";
 import { restRoutes } from "./rest-v1/routes.js";
+import { RequestQuota } from "./rest-v2/request-quota.js";
 import { restV2Routes } from "./rest-v2/routes.js";
 import type { JobParts } from "./shared/access.js";
 import { countBodies, takeText } from "./shared/bodies/bodies.js";
@@ -142,10 +143,11 @@ const tooManyConnections = () =>
   });
 
 async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
+  const quota = parts.rates && new RequestQuota();
   await app.register(async (v2) => {
     await documented(v2, "Millrace API v2: queue and management", "2.0.0", "/v2", openAiNote);
     await v2.register(async (scope) => jobRoutes(scope, { ...parts, envelope: false }), { prefix: "/v2" });
-    await v2.register(async (scope) => restV2Routes(scope, parts), { prefix: "/v2" });
+    await v2.register(async (scope) => restV2Routes(scope, { ...parts, quota }), { prefix: "/v2" });
   });
   await app.register(async (v1) => {
     await documented(v1, "Millrace management API", "0.1.0", "/v1");
@@ -156,7 +158,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/v2" });
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
-  await app.register(async (scope) => restV2Routes(scope, parts), { prefix: "/sdk/v2" });
+  await app.register(async (scope) => restV2Routes(scope, { ...parts, quota }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
   await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
   await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });

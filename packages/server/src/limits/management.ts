@@ -7,6 +7,7 @@ export const management = {
   managementDepthMax: 32, // of its JSON; an endpoint takes 3, variables of GraphQL 12
   changesWaitingMax: 2_000, // of one owner; more are refused until some are made
   releasedAtOnce: 20, // endpoints that a change of their template releases before other owners' changes
+  restV2PerMinuteMax: 6_000, // requests of one user to one server; the contract leaves REST v1 unlimited
   podsPerUserMax: 1_000,
   podEndMsMax: 366 * day, // until the time at which a pod stops or is deleted by itself
   podEndGapMs: second, // between two looks for pods whose time has come

@@ -6,7 +6,7 @@ import { params } from "../shared/params.js";
 const problem = { content: { "application/problem+json": { schema: v2.Problem } } };
 const of = (...statuses: readonly number[]) =>
   Object.fromEntries(statuses.map((status) => [status, { description: "RFC 9457.", ...problem }]));
-const always = of(401, 403, 415, 500, 503);
+const always = of(401, 403, 415, 429, 500, 503);
 
 interface Route {
   readonly operationId: string;

@@ -11,6 +11,7 @@ import { logRoutes } from "./logs.js";
 import { podReads, podWrites } from "./pods.js";
 import { tellProblems } from "./problems.js";
 import { absentReads, absentWrites, registryReads, registryWrites } from "./registries.js";
+import { limitRequests } from "./request-quota.js";
 import { buildReads, type RestV2Parts, serverlessReads, serverlessWrites } from "./serverless.js";
 import { publicTemplateReads, templateReads, templateWrites } from "./templates.js";
 import { volumeReads, volumeWrites } from "./volumes.js";
@@ -21,6 +22,7 @@ export async function restV2Routes(app: FastifyInstance, parts: RestV2Parts): Pr
   tellProblems(app, parts);
   const refuseOthers = otherMethods(app);
   admitCallers(app, parts);
+  if (parts.quota) limitRequests(app, parts.quota, parts);
   await app.register(async (scope) => {
     lendRooms(scope, parts);
     takeJson(scope);

@@ -11,12 +11,15 @@ import { idOf } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { endpointInput, endpointView } from "./endpoint-shape.js";
 import { releaseView, rolloutView } from "./releases.js";
+import type { RequestQuota } from "./request-quota.js";
 import { route } from "./route-schema.js";
 import { workersView } from "./workers.js";
 
 export interface RestV2Parts extends LogRouteParts {
   /** The domain under which load-balanced endpoints have host names of their own. */
   readonly lbDomain?: string | undefined;
+  /** Absent: requests are not limited. */
+  readonly quota?: RequestQuota | undefined;
 }
 
 const tag = "serverless";
