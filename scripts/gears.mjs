@@ -25,6 +25,7 @@ export const needs = {
   go: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/local/go/bin go version"], debian: "golang-go" }],
   btrfs: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" }],
   faketime: [{ probe: ["faketime", "--version"], debian: "faketime" }],
+  browser: [{ probe: ["/usr/bin/chromium", "--version"], debian: "chromium" }],
   /** Public clients from npm that only tests run; `scripts/test.mjs` installs them. */
   clients: [],
   // Uses the package's own command line: one from elsewhere may not fit its engine.
@@ -47,6 +48,7 @@ const needOf = {
   "tests/examples/containers.test.ts": "python",
   "tests/compat/python-worker.test.ts": "python",
   "tests/deploy/nginx.ts": "nginx",
+  "tests/pages/browser.ts": "browser",
   "tests/docs/receivers.ts": "go",
   "tests/docs/webhooks.test.ts": "python",
   "packages/server/src/host/quotas/btrfs.test.ts": "btrfs",
@@ -55,7 +57,7 @@ const needOf = {
   "tests/faults/shim/disk-shim.ts": "compiler",
 };
 
-/** Tests that take long, or need a machine to themselves: containers, fuzzing, floods, power cuts, deployment. */
+/** Tests that take long, or need a machine to themselves: containers, browsers, fuzzing, floods, power cuts, deployment. */
 const machine = [
   "tests/deploy/**",
   "tests/docker/**",
@@ -68,6 +70,7 @@ const machine = [
   "tests/faults/one-caller.test.ts",
   "tests/faults/power-loss.test.ts",
   "tests/fuzz/**",
+  "tests/pages/**",
   "packages/server/src/providers/docker/**",
   "packages/server/src/host/quotas/btrfs.test.ts",
 ];

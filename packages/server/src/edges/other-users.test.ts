@@ -218,6 +218,7 @@ const routesOfInterest = () =>
     ({ method, url }) =>
       /^(GET|POST|PUT|PATCH|DELETE)$/.test(method) &&
       !openToAll.has(url) &&
+      !/^\/docs(\/|$)/.test(url) && // the page and its files
       !(method === "GET" && /\/graphql\/?$/.test(url)),
   );
 

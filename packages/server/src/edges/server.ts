@@ -7,6 +7,7 @@ import { admitToManagement } from "../operations/access/authenticate.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Parts } from "../operations/needs.js";
 import { turns } from "../turns.js";
+import { docsPage } from "./documents/docs-page.js";
 import { documented } from "./documents/documents.js";
 import type { Gateway } from "./gateway/gateway.js";
 import { Holders } from "./openai/holders.js";
@@ -150,7 +151,8 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
     await v2.register(async (scope) => restV2Routes(scope, { ...parts, quota }), { prefix: "/v2" });
   });
   await app.register(async (v1) => {
-    await documented(v1, "Millrace management API", "0.1.0", "/v1");
+    const document = await documented(v1, "Millrace management API", "0.1.0", "/v1");
+    await v1.register(async (scope) => docsPage(scope, document));
     await v1.register(async (scope) => restRoutes(scope, { ...parts, setToZero: false }), { prefix: "/v1" });
   });
   await app.register(async (scope) => workerRoutes(scope, parts), { prefix: "/v2" });

@@ -12,14 +12,14 @@ interface Operation {
 }
 type Paths = Record<string, Record<string, Operation>>;
 
-/** The OpenAPI document of the routes registered in this scope, at `prefix`/openapi.json. */
+/** The OpenAPI document of the routes registered in this scope, at `prefix`/openapi.json; returns what gives it. */
 export async function documented(
   app: FastifyInstance,
   title: string,
   version: string,
   prefix: string,
   note = "",
-): Promise<void> {
+): Promise<() => object> {
   await app.register(swagger, {
     openapi: {
       openapi: "3.1.0",
@@ -39,6 +39,7 @@ export async function documented(
     page ??= Buffer.from(JSON.stringify(named(app.swagger())));
     return reply.header("content-type", jsonType).send(page);
   });
+  return () => named(app.swagger());
 }
 
 /** The document with a name, a tag, a description and an example for each operation. Those of the queue have no tag of their own. */
