@@ -50,7 +50,7 @@ async function makeJobs(server: TestServer) {
     job({ fail: "on purpose" }),
     job({ hold: 8_000 }),
     job({ hold: 60_000 }, { policy: { executionTimeout: 5_000 } }),
-    job({ hold: 8_000 }),
+    job({ hold: 20_000 }), // long enough to be cancelled
   ]);
   await reach(server, endpoint, done, "COMPLETED");
   await reach(server, endpoint, failed, "FAILED");

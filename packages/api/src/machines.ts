@@ -51,11 +51,13 @@ export const cudaVersions = [
 ] as const;
 
 const listOf = <T extends readonly string[]>(names: T, description: string) =>
-  orNull(Type.Array(choice(names, "One of them."), { description, maxItems: 100 }));
+  Type.Array(choice(names, "One of them."), { description, maxItems: 100 });
+
+export const DataCenters = listOf(dataCenters, "Acceptable data centres; empty means any.");
 
 /** What endpoints and pods alike say of the machine they want. */
 export const machineFields = {
-  allowedCudaVersions: listOf(cudaVersions, "Acceptable CUDA versions; empty means any."),
-  cpuFlavorIds: listOf(cpuFlavors, "CPU flavours in order of preference."),
-  dataCenterIds: listOf(dataCenters, "Acceptable data centres; empty means any."),
+  allowedCudaVersions: orNull(listOf(cudaVersions, "Acceptable CUDA versions; empty means any.")),
+  cpuFlavorIds: orNull(listOf(cpuFlavors, "CPU flavours in order of preference.")),
+  dataCenterIds: orNull(DataCenters),
 };

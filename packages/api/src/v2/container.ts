@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
-import { Env, text, visible, visibleLines } from "../fields.js";
+import { choice, Env, text, visibleLines } from "../fields.js";
+import { cpuFlavors } from "../machines.js";
 import { portPattern } from "../templates.js";
 
 const port = Type.String({
@@ -9,7 +10,7 @@ const port = Type.String({
 
 /** The processors that a worker or pod without a GPU asks for. */
 export const Cpu = Type.Object({
-  id: text("The CPU flavour, such as cpu3g.", { minLength: 1, maxLength: 1_000, pattern: visible }),
+  id: choice(cpuFlavors, "The CPU flavour."),
   vcpuCount: Type.Integer({ minimum: 1, maximum: 1_024 }),
 });
 

@@ -1,6 +1,7 @@
 import Type, { type Static } from "typebox";
 import { gpuTiers } from "../endpoints.js";
 import { choice, list, visible } from "../fields.js";
+import { DataCenters } from "../machines.js";
 import { Cpu, containerFields } from "./container.js";
 
 export const endpointTypes = ["QUEUE", "LOAD_BALANCER"] as const;
@@ -36,7 +37,7 @@ const settings = {
   gpu: Type.Optional(Gpu),
   cpu: Type.Optional(Cpu),
   workers: Type.Optional(Workers),
-  dataCenterIds: Type.Optional(list("Acceptable data centres; empty means any.", { pattern: visible })),
+  dataCenterIds: Type.Optional(DataCenters),
   networkVolumes: Type.Optional(list("Network volumes to mount, by id.")),
   timeout: Type.Optional(
     Type.Integer({ minimum: 5_000, maximum: 604_800_000, description: "Milliseconds that a request may run." }),

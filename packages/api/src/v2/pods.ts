@@ -1,5 +1,6 @@
 import Type, { type Static } from "typebox";
-import { choice, list, text, visible } from "../fields.js";
+import { choice, text, visible } from "../fields.js";
+import { DataCenters } from "../machines.js";
 import { cloudTypes } from "../pods.js";
 import { Cpu, containerFields } from "./container.js";
 
@@ -40,7 +41,7 @@ export const PodCreate = Type.Object({
   gpu: Type.Optional(Gpu),
   cpu: Type.Optional(Cpu),
   cloud: Type.Optional(cloud),
-  dataCenterIds: Type.Optional(list("Acceptable data centres; empty means any.", { pattern: visible })),
+  dataCenterIds: Type.Optional(DataCenters),
   globalNetworking: Type.Optional(Type.Boolean({ description: "Kept and shown; it changes nothing here." })),
 });
 export type PodCreate = Static<typeof PodCreate>;

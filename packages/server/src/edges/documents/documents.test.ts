@@ -5,6 +5,11 @@ import { descriptions } from "./descriptions.js";
 import { examples } from "./examples.js";
 import { operationIds } from "./operation-ids.js";
 
+interface Reply {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, { readonly example?: unknown }>>;
+}
 interface Operation {
   readonly summary?: string;
   readonly description?: string;
@@ -150,6 +155,21 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
     }
     expect(undocumented).toEqual([]);
   });
+});
+
+it.each(["/v1", "/v2"])("Every reply in the document of %s is described and has an example", async (prefix) => {
+  const { paths, components } = (await http.get(`${prefix}/openapi.json`, { key: null })).json;
+  const bare: unknown[] = [];
+  for (const [path, methods] of Object.entries<Record<string, Operation>>(paths))
+    for (const [method, { responses }] of Object.entries(methods))
+      for (const [status, reply] of Object.entries(responses as Record<string, Reply>)) {
+        const found: Reply = reply.$ref ? components.responses[reply.$ref.split("/").at(-1)!] : reply;
+        const { description, content = {} } = found;
+        const isBare = !description || description === "Default Response";
+        if (isBare || Object.values(content).some(({ example }) => example === undefined))
+          bare.push([method, path, status]);
+      }
+  expect(bare).toEqual([]);
 });
 
 it("No operation is described that is not there", async () => {

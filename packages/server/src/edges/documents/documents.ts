@@ -2,12 +2,19 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonType } from "../shared/replies/replies.js";
 import { descriptions } from "./descriptions.js";
+import { errorName, errorReply } from "./error-replies.js";
 import { examples } from "./examples.js";
 import { operationIds } from "./operation-ids.js";
+import { replyExample, type Schema } from "./reply-examples.js";
 
+interface Reply {
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
+}
 interface Operation {
   readonly operationId?: string;
   readonly tags?: readonly string[];
+  readonly responses: Readonly<Record<string, Reply>>;
   readonly requestBody?: { readonly content: Readonly<Record<string, object>> };
 }
 type Paths = Record<string, Record<string, Operation>>;
@@ -42,20 +49,44 @@ export async function documented(
   return () => named(app.swagger());
 }
 
-/** The document with a name, a tag, a description and an example for each operation. Those of the queue have no tag of their own. */
-function named(document: { paths?: object }): object {
+/**
+ * The document with a name, a tag, a description and examples for each operation. Errors are components, so that each is described once.
+ * Operations of the queue have no tag of their own.
+ */
+function named(document: { paths?: object; components?: object }): object {
+  const responses: Record<string, object> = {};
   const paths = Object.entries((document.paths ?? {}) as Paths).map(([path, methods]) => {
     const operations = Object.entries(methods).map(([method, operation]) => {
       const { operationId = operationIds[`${method} ${path}`] ?? "", tags = ["jobs"] } = operation;
       const description = descriptions[operationId]?.replaceAll("\n", " ");
-      return [
-        method,
-        { ...operation, operationId, tags, description, ...withExample(operation, operationId) },
-      ] as const;
+      const replies = Object.entries(operation.responses).map(([status, reply]) => {
+        const { name, error } = errorOf(Number(status), reply) ?? {};
+        if (name === undefined || error === undefined) return [status, withExamples(reply)] as const;
+        responses[name] = error;
+        return [status, { $ref: `#/components/responses/${name}` }] as const;
+      });
+      const named = { ...operation, operationId, tags, description, responses: Object.fromEntries(replies) };
+      return [method, { ...named, ...withExample(operation, operationId) }] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });
-  return { ...document, paths: Object.fromEntries(paths) };
+  return { ...document, components: { ...document.components, responses }, paths: Object.fromEntries(paths) };
+}
+
+function errorOf(status: number, { content = {} }: Reply): { name: string; error: object } | undefined {
+  const [type, media] = Object.entries(content)[0] ?? [];
+  const error = status < 400 || !type || !media ? undefined : errorReply(status, type, media.schema);
+  return error && { name: errorName(status, type as string), error };
+}
+
+function withExamples(reply: Reply): object {
+  const description = reply.description === "Default Response" ? "Done." : reply.description;
+  if (!reply.content) return { ...reply, description };
+  const content = Object.entries(reply.content).map(([type, media]) => [
+    type,
+    { ...media, example: replyExample(type, media.schema) },
+  ]);
+  return { ...reply, description, content: Object.fromEntries(content) };
 }
 
 function withExample({ requestBody }: Operation, operationId: string): Pick<Operation, "requestBody"> {

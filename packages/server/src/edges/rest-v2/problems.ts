@@ -1,24 +1,9 @@
+import { STATUS_CODES } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Refusal } from "../../errors.js";
 import type { Emit } from "../../events.js";
 import { linger } from "../shared/bodies/linger.js";
 import { asRefusal } from "../shared/replies/replies.js";
-
-const titles: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  405: "Method Not Allowed",
-  409: "Conflict",
-  413: "Content Too Large",
-  415: "Unsupported Media Type",
-  422: "Unprocessable Content",
-  429: "Too Many Requests",
-  500: "Internal Server Error",
-  503: "Service Unavailable",
-  507: "Insufficient Storage",
-};
 
 /** Errors of REST v2 have the form of RFC 9457; a valid key without the right gets 403 (decisions: REST v2). */
 export function tellProblems(app: FastifyInstance, { emit }: { readonly emit: Emit }): void {
@@ -69,7 +54,7 @@ function sendProblem(reply: FastifyReply, refusal: Refusal, status: number): Fas
   const isQuery = reply.request.url.includes("/catalog/");
   const message = isQuery ? refusal.message : refusal.message.replaceAll(names, (name) => fields[name] as string);
   const problem = {
-    title: titles[status] ?? "Error",
+    title: STATUS_CODES[status] ?? "Error",
     status,
     detail: message,
     ...(status === 400 || status === 422 ? { errors: [message] } : {}),

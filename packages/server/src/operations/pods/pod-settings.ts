@@ -58,7 +58,7 @@ const podFields = {
   name: nameRule,
   templateId: text(10_000),
   env: variables,
-  countryCodes: list(text(100, "none")),
+  countryCodes: list(text(1_000, "none")),
   cloudType: choice(clouds),
   interruptible: flag,
   locked: flag,
