@@ -48,6 +48,8 @@ async function errorsPage() {
 /** What each call of a public client does here, from the table that the tests check. */
 async function compatibilityPage() {
   const { mcpCalls, mcp3Calls } = await import(join(root, "tests/compat/mcp-calls.ts"));
+  const { pythonCalls, flashCalls } = await import(join(root, "tests/compat/python-calls.ts"));
+  const tables = [pythonCalls["1"], pythonCalls["2"], flashCalls, mcpCalls, mcp3Calls.v2, mcp3Calls.v1];
   const words = (outcome) => {
     if (outcome === "works") return "works | |";
     return outcome.refused ? `refused | ${outcome.refused} |` : `missing | ${outcome.missing} |`;
@@ -57,7 +59,7 @@ async function compatibilityPage() {
     const works = Object.values(calls).filter((outcome) => outcome === "works").length;
     return `## ${client}\n\n${note} ${works} of ${rows.length} calls work.\n\n| call | outcome | why |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
   };
-  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`.\n\n${[mcpCalls, mcp3Calls.v2, mcp3Calls.v1].map(table).join("\n")}`;
+  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`.\n\n${tables.map(table).join("\n")}`;
 }
 
 /** The schema after all migrations. */

@@ -4,15 +4,19 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative } from "node:path";
 import { root } from "./set-up.mjs";
 
+const python = [
+  { probe: ["python3", "--version"], debian: "python3" },
+  { probe: ["python3", "-c", "import venv, ensurepip"], debian: "python3-venv" },
+];
+
 /**
  * The needs of tests besides Node.js: each is a command that succeeds if it is installed, and the Debian packages that
  * provide it.
  */
 export const needs = {
-  python: [
-    { probe: ["python3", "--version"], debian: "python3" },
-    { probe: ["python3", "-c", "import venv, ensurepip"], debian: "python3-venv" },
-  ],
+  python,
+  /** Clients in an environment of their own. */
+  newerPython: python,
   postgres: [{ probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/initdb"], debian: "postgresql" }],
   compiler: [
     {
@@ -40,6 +44,7 @@ const needOf = {
   "scripts/postgres.mjs": "postgres",
   "scripts/docker.mjs": "docker",
   "tests/compat/stock.ts": "python",
+  "tests/compat/newer-python.ts": "newerPython",
   "tests/fuzz/schemathesis.ts": "python",
   "tests/compat/mcp.ts": "clients",
   "tests/faults/scene.ts": "python",

@@ -21,6 +21,9 @@ import { filesAgain, tallyOf, together } from "./tally.mjs";
 /** The stock Python SDKs, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
 const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
+/** Clients that do not go together with those packages. */
+const newerPackages = ["runpod==2.0.0rc2", "runpod-flash==1.21.0"];
+const newerVenv = join(cache, "newer-venv");
 
 /** Stock clients that are programs of their own, apart from the packages of this repository. */
 const npmClients = ["@runpod/mcp-server@4.0.0", "mcp-server-3@npm:@runpod/mcp-server@3.4.0"];
@@ -58,7 +61,8 @@ async function test() {
     "These tests",
     [...wanted].flatMap((need) => needs[need]),
   );
-  if (wanted.has("python")) await makeVenv();
+  if (wanted.has("python")) await makeVenv(venv, pythonPackages);
+  if (wanted.has("newerPython")) await makeVenv(newerVenv, newerPackages);
   if (wanted.has("clients")) await installClients();
   const { passed, failures, skipped, onlyAlone } = await runTests();
   const failed = failures.length;
@@ -73,20 +77,20 @@ async function test() {
 
 // ---- Python
 
-async function makeVenv() {
-  const stamp = join(venv, ".millrace-stamp");
+async function makeVenv(folder, packages) {
+  const stamp = join(folder, ".millrace-stamp");
   const python = await run("python3", ["-c", "import sys; print(sys.base_prefix, sys.version)"]);
   // A virtual environment holds absolute paths: a clone that was moved needs a new one.
-  const wanted = [venv, python.output.trim(), ...pythonPackages].join("\n");
+  const wanted = [folder, python.output.trim(), ...packages].join("\n");
   if (readText(stamp) === wanted) return;
   await locked(async () => {
     if (readText(stamp) === wanted) return;
-    rmSync(venv, { recursive: true, force: true });
-    const words = `Making a Python environment with ${pythonPackages.join(", ")}`;
-    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...pythonPackages];
+    rmSync(folder, { recursive: true, force: true });
+    const words = `Making a Python environment with ${packages.join(", ")}`;
+    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages];
     const { code, output } = await withProgress(words, async () => {
-      const made = await run("python3", ["-m", "venv", venv]);
-      return made.code === 0 ? run(join(venv, "bin", "python"), pip) : made;
+      const made = await run("python3", ["-m", "venv", folder]);
+      return made.code === 0 ? run(join(folder, "bin", "python"), pip) : made;
     });
     if (code !== 0) throw new SetUpFailure("The Python environment for the tests could not be made:", output);
     writeFileSync(stamp, wanted);
@@ -128,7 +132,13 @@ async function runFiles(some, options = []) {
   // a person at a terminal sees each file; a log has only the failures
   const told = process.stdout.isTTY ? "default" : "minimal";
   const reporters = [`--reporter=${told}`, "--reporter=json", `--outputFile.json=${file}`];
-  const env = { ...process.env, NODE_ENV: "test", MILLRACE_TEST_VENV: venv, MILLRACE_TEST_CLIENTS: clients };
+  const env = {
+    ...process.env,
+    NODE_ENV: "test",
+    MILLRACE_TEST_VENV: venv,
+    MILLRACE_TEST_NEWER_VENV: newerVenv,
+    MILLRACE_TEST_CLIENTS: clients,
+  };
   const { code } = await run(join(bin, "vitest"), ["run", ...reporters, ...options, ...some], {
     env,
     stdio: ["ignore", "inherit", "inherit"],

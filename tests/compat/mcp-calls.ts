@@ -1,11 +1,4 @@
-/** What a call of a public client does here. */
-export type Outcome = "works" | { readonly refused: string } | { readonly missing: string };
-
-export interface ClientTable {
-  readonly client: string;
-  readonly note: string;
-  readonly calls: Readonly<Record<string, Outcome>>;
-}
+import type { ClientTable, Outcome } from "./client-table.js";
 
 /** Why a call is refused whose subject this service does not have. */
 const hosted: Outcome = { refused: "exists only at the hosted service" };

@@ -102,6 +102,13 @@ export const HealthBody = Type.Object({
 });
 export type HealthBody = Static<typeof HealthBody>;
 
+/** The reply of an endpoint's `/metrics`: its health with the ids of its ready workers. */
+export const MetricsBody = Type.Object({
+  ...HealthBody.properties,
+  readyWorkers: Type.Array(Type.String(), { description: "Idle and running workers, 1,000 at most." }),
+});
+export type MetricsBody = Static<typeof MetricsBody>;
+
 /** The reply of `/requests`: newest first, with a cursor while there are more. */
 export const RequestList = Type.Object({
   requests: Type.Array(StatusBody, { description: "Fewer than `limit` where their outputs are large." }),

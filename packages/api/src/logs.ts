@@ -11,3 +11,10 @@ export const LogLine = Type.Object({
   message: Type.Optional(Type.String({ description: "The text without the mark." })),
 });
 export type LogLine = Static<typeof LogLine>;
+
+/** Reply of `GET /v1/pod/{id}/logs`: each line begins with its time. */
+export const ContainerLogs = Type.Object({
+  container: Type.Array(Type.String(), { description: "What the container printed, oldest first." }),
+  system: Type.Array(Type.String(), { description: "What this server has to say about it." }),
+});
+export type ContainerLogs = Static<typeof ContainerLogs>;

@@ -54,10 +54,11 @@ const listOf = <T extends readonly string[]>(names: T, description: string) =>
   Type.Array(choice(names, "One of them."), { description, maxItems: 100 });
 
 export const DataCenters = listOf(dataCenters, "Acceptable data centres; empty means any.");
+export const CudaVersions = listOf(cudaVersions, "Acceptable CUDA versions; empty means any.");
 
 /** What endpoints and pods alike say of the machine they want. */
 export const machineFields = {
-  allowedCudaVersions: orNull(listOf(cudaVersions, "Acceptable CUDA versions; empty means any.")),
+  allowedCudaVersions: orNull(CudaVersions),
   cpuFlavorIds: orNull(listOf(cpuFlavors, "CPU flavours in order of preference.")),
   dataCenterIds: orNull(DataCenters),
 };

@@ -31,3 +31,6 @@ export const containerFields = {
 };
 const Container = Type.Object(containerFields);
 export type Container = Static<typeof Container>;
+
+/** What is created needs an image of its own or that of a template. */
+export const imageOrTemplate = { anyOf: [{ required: ["image"] }, { required: ["templateId"] }] };

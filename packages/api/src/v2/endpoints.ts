@@ -1,8 +1,8 @@
 import Type, { type Static } from "typebox";
 import { gpuTiers } from "../endpoints.js";
-import { choice, list, visible } from "../fields.js";
-import { DataCenters } from "../machines.js";
-import { Cpu, containerFields } from "./container.js";
+import { choice, list, text, visible } from "../fields.js";
+import { CudaVersions, DataCenters } from "../machines.js";
+import { Cpu, containerFields, imageOrTemplate } from "./container.js";
 
 export const endpointTypes = ["QUEUE", "LOAD_BALANCER"] as const;
 
@@ -15,6 +15,7 @@ const Gpu = Type.Object({
   }),
   excludedTypes: Type.Optional(list("GPU types of these tiers that are not wanted.")),
   count: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+  allowedCudaVersions: Type.Optional(CudaVersions),
 });
 const Workers = Type.Object({
   min: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
@@ -34,6 +35,14 @@ const FlashBoot = Type.Union(
 
 const settings = {
   ...containerFields,
+  templateId: Type.Optional(
+    text(
+      "A template to start workers from. Container fields sent beside it change a copy, which is the endpoint's own.",
+      {
+        minLength: 1,
+      },
+    ),
+  ),
   gpu: Type.Optional(Gpu),
   cpu: Type.Optional(Cpu),
   workers: Type.Optional(Workers),
@@ -46,13 +55,10 @@ const settings = {
 };
 
 /** Body of `POST /v2/serverless`. */
-export const EndpointCreate = Type.Object({
-  ...settings,
-  name,
-  image: Type.String({ minLength: 1, maxLength: 4_096, description: "A container image, or a path to a handler." }),
-  type: choice(endpointTypes, "QUEUE or LOAD_BALANCER."),
-  scaling: Scaling,
-});
+export const EndpointCreate = Type.Object(
+  { ...settings, name, type: choice(endpointTypes, "QUEUE or LOAD_BALANCER."), scaling: Scaling },
+  imageOrTemplate,
+);
 export type EndpointCreate = Static<typeof EndpointCreate>;
 
 /** Body of `PATCH /v2/serverless/{id}`: only the fields sent change. */
@@ -69,7 +75,12 @@ export const Endpoint = Type.Object({
     description: "Where it takes requests; {job_id} stands for a job's id.",
   }),
   gpu: Type.Union([
-    Type.Object({ pools: Type.Array(Type.String()), excludedTypes: Type.Array(Type.String()), count: Type.Integer() }),
+    Type.Object({
+      pools: Type.Array(Type.String()),
+      excludedTypes: Type.Array(Type.String()),
+      count: Type.Integer(),
+      allowedCudaVersions: Type.Optional(Type.Array(Type.String())),
+    }),
     Type.Null(),
   ]),
   cpu: Type.Union([Type.Object({ id: Type.String(), vcpuCount: Type.Integer(), memory: Type.Integer() }), Type.Null()]),

@@ -1,8 +1,8 @@
 import Type, { type Static } from "typebox";
 import { choice, text, visible } from "../fields.js";
-import { DataCenters } from "../machines.js";
+import { CudaVersions, DataCenters } from "../machines.js";
 import { cloudTypes } from "../pods.js";
-import { Cpu, containerFields } from "./container.js";
+import { Cpu, containerFields, imageOrTemplate } from "./container.js";
 
 export const podStatuses = ["PROVISIONING", "STARTING", "RUNNING", "EXITED", "ERROR", "TERMINATED"] as const;
 export const podActions = ["start", "stop", "restart", "terminate"] as const;
@@ -29,21 +29,27 @@ const Mounts = Type.Object(
 const Gpu = Type.Object({
   id: text("The GPU type.", { minLength: 1, maxLength: 1_000 }),
   count: Type.Optional(Type.Integer({ minimum: 1, maximum: 64 })),
+  allowedCudaVersions: Type.Optional(CudaVersions),
 });
 const cloud = choice(cloudTypes, "Kept and shown; it changes nothing here.");
 
 /** Body of `POST /v2/pods`. */
-export const PodCreate = Type.Object({
-  ...containerFields,
-  name,
-  image: Type.String({ minLength: 1, maxLength: 4_096, description: "A container image, or a path to a directory." }),
-  mounts: Type.Optional(Mounts),
-  gpu: Type.Optional(Gpu),
-  cpu: Type.Optional(Cpu),
-  cloud: Type.Optional(cloud),
-  dataCenterIds: Type.Optional(DataCenters),
-  globalNetworking: Type.Optional(Type.Boolean({ description: "Kept and shown; it changes nothing here." })),
-});
+export const PodCreate = Type.Object(
+  {
+    ...containerFields,
+    name,
+    templateId: Type.Optional(
+      text("A template whose settings are copied; fields that are sent replace its own.", { minLength: 1 }),
+    ),
+    mounts: Type.Optional(Mounts),
+    gpu: Type.Optional(Gpu),
+    cpu: Type.Optional(Cpu),
+    cloud: Type.Optional(cloud),
+    dataCenterIds: Type.Optional(DataCenters),
+    globalNetworking: Type.Optional(Type.Boolean({ description: "Kept and shown; it changes nothing here." })),
+  },
+  imageOrTemplate,
+);
 export type PodCreate = Static<typeof PodCreate>;
 
 /** Body of `PATCH /v2/pods/{id}`: only the fields sent change. */
@@ -76,7 +82,13 @@ export const Pod = Type.Object({
   statusDetail: Type.Optional(Type.String({ description: "Why it does not run." })),
   actions: Type.Array(choice(podActions, "An action."), { description: "What can be done with it now." }),
   mounts: Mounts,
-  gpu: Type.Optional(Type.Object({ id: Type.String(), count: count() })),
+  gpu: Type.Optional(
+    Type.Object({
+      id: Type.String(),
+      count: count(),
+      allowedCudaVersions: Type.Optional(Type.Array(Type.String())),
+    }),
+  ),
   cpu: Type.Optional(Type.Object({ id: Type.String(), vcpuCount: count(), memory: count() })),
   cloud,
   dataCenterId: Type.Union([Type.String(), Type.Null()]),

@@ -153,7 +153,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (v1) => {
     const document = await documented(v1, "Millrace management API", "0.1.0", "/v1");
     await v1.register(async (scope) => docsPage(scope, document));
-    await v1.register(async (scope) => restRoutes(scope, { ...parts, setToZero: false }), { prefix: "/v1" });
+    await v1.register(async (scope) => restRoutes(scope, { ...parts, isSdk: false }), { prefix: "/v1" });
   });
   await app.register(async (scope) => workerRoutes(scope, parts), { prefix: "/v2" });
   const holders = new Holders();
@@ -161,7 +161,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => jobRoutes(scope, { ...parts, envelope: true }), { prefix: "/sdk/v2" });
   await app.register(async (scope) => restV2Routes(scope, { ...parts, quota }), { prefix: "/sdk/v2" });
-  await app.register(async (scope) => restRoutes(scope, { ...parts, setToZero: true }), { prefix: "/sdk/v1" });
+  await app.register(async (scope) => restRoutes(scope, { ...parts, isSdk: true }), { prefix: "/sdk/v1" });
   await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
   await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
   operationRoutes(app, parts);

@@ -13,6 +13,7 @@ export const logs = {
   logsBytesMax: 1_024 * mib, // of all workers' logs on a host; the oldest of ended workers go first
   logPruneMs: 10 * minute,
   logTailDefault: 100,
+  logTailGrouped: 1_000, // of a reply in one JSON object
   logTailMax: 10_000,
   logReplyBytesMax: 16 * mib, // of lines in a reply, which is made in memory
   logSearchBytesMax: 64 * mib, // read per request, so that a search for an unknown job does not read 1 GB

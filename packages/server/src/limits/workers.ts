@@ -36,4 +36,5 @@ export const workers = {
   handlerLookMs: second, // between two looks at a failing endpoint's handler directory
   handlerPatienceMsMax: 30 * second, // the wait before a look doubles with each change that did not help, up to this
   handlerEntriesMax: 500, // of the directory, at each look
+  readyWorkersShown: 1_000, // ids in an endpoint's metrics
 } as const;

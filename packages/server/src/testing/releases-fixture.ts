@@ -1,6 +1,7 @@
 import type { ApiKey } from "../domain/access/key.js";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
-import { releaseNumbers, showRelease } from "../operations/endpoints/releases.js";
+import { releaseNumbers } from "../domain/endpoints/release.js";
+import { showRelease } from "../operations/endpoints/releases.js";
 import type { Needs } from "../operations/needs.js";
 
 type Shown = NonNullable<Awaited<ReturnType<typeof showRelease>>>;

@@ -1,4 +1,5 @@
-import type { EndpointSettings } from "./endpoint.js";
+import { limits } from "../../limits/index.js";
+import type { Endpoint, EndpointSettings } from "./endpoint.js";
 import type { TemplateSettings } from "./template.js";
 
 /** An endpoint and its template, frozen at the save that made this version. */
@@ -17,4 +18,10 @@ export interface Release {
    */
   readonly heldAt: number | undefined;
   readonly verdict: string | undefined;
+}
+
+/** The numbers of the versions that are kept, newest first: the latest, and the last version that started well. */
+export function releaseNumbers({ version, provenVersion }: Pick<Endpoint, "version" | "provenVersion">): number[] {
+  const last = Array.from({ length: Math.min(version, limits.releasesKept) }, (_, n) => version - n);
+  return provenVersion === 0 || last.includes(provenVersion) ? last : [...last, provenVersion];
 }

@@ -93,6 +93,8 @@ returns at most 16 MB; what was left out is said.`,
   RestartPod:
     "Its volume is kept; everything else in the container is new. Refused while the pod is stopped or locked.",
   ResetPod: "Its volume is kept; everything else in the container is new. Refused while the pod is locked.",
+  GetContainerLogs: `The last 1,000 lines at one go, for clients that ask a worker or a pod by its id. Each line begins with its time; \`system\`
+has the lines of this server itself.`,
   GetPodLogs: `As text or as JSON lines, or as server-sent events that go on (\`follow=true\`). ${workerLog}`,
   PodBilling: bill,
   EndpointBilling: bill,
@@ -144,6 +146,8 @@ ${submission}`,
   awaitStatusByPost: jobWaiting,
   stream: streaming,
   streamByPost: streaming,
+  getMetrics:
+    "For clients that look for a worker's log while they wait: the health, and the ids of the workers that have it.",
   getHealth: "Costs the same with a million jobs in the queue.",
   listJobs: "A page holds 100 jobs and 8 MB of outputs at most.",
   cancelJob: "A running job's worker is told to stop it. Refused if the job has ended.",

@@ -1,6 +1,7 @@
 import {
   HealthBody,
   JobReference,
+  MetricsBody,
   PurgeResult,
   RequestList,
   StatusBody,
@@ -265,4 +266,14 @@ describe("/health and /requests", () => {
       expect((await http.get(`${base}/requests?${query}`)).status).toBe(400);
     },
   );
+});
+
+it("/metrics is the health with the ids of the workers that are ready", async () => {
+  const worker = await scene.worker(endpoint);
+  await scene.running(endpoint, worker);
+  const { json: health } = await http.get(`${base}/health`);
+  const answer = await http.get(`${base}/metrics`);
+  expectShape(answer, MetricsBody);
+  expect(answer.json).toEqual({ ...health, readyWorkers: expect.arrayContaining([worker.row.id]) });
+  expect(answer.json.readyWorkers).toHaveLength(health.workers.ready);
 });

@@ -3,6 +3,7 @@ import {
   HealthBody,
   JobReference,
   jobStatuses,
+  MetricsBody,
   RequestList,
   StatusBody,
   StreamArray,
@@ -15,7 +16,7 @@ import { goneText } from "../../domain/jobs/status-text.js";
 import { invalid, Refusal } from "../../errors.js";
 import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
-import { readHealth } from "../../operations/endpoints/read-health.js";
+import { readHealth, readMetrics } from "../../operations/endpoints/read-health.js";
 import { setTtl } from "../../operations/jobs/change-job.js";
 import { listJobs } from "../../operations/jobs/list-jobs.js";
 import { awaitJob, findJob } from "../../operations/jobs/read-job.js";
@@ -207,6 +208,18 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
       schema: { summary: "Counts of jobs and workers", params: endpointParam, response: replies(HealthBody) },
     },
     async (request, reply) => sendJson(reply, JSON.stringify(await readHealth(parts, request.endpoint))),
+  );
+  app.get(
+    "/:endpointId/metrics",
+    {
+      config: { balanced: true },
+      schema: {
+        summary: "Counts of jobs and workers, and the ids of the workers that are ready",
+        params: endpointParam,
+        response: replies(MetricsBody),
+      },
+    },
+    async (request, reply) => sendJson(reply, JSON.stringify(await readMetrics(parts, request.endpoint))),
   );
   app.get(
     "/:endpointId/requests",

@@ -1,13 +1,14 @@
 import { harmless } from "../../domain/plain-text.js";
 import { invalid } from "../../errors.js";
 import type { LogEvent } from "../../operations/logs/follow-logs.js";
-import type { ShownLine } from "../../operations/logs/read-logs.js";
+import type { LogPage, ShownLine } from "../../operations/logs/read-logs.js";
 import { slicesOf } from "../shared/logs/slices.js";
+import { jsonType } from "../shared/replies/replies.js";
 
 export interface Format {
   readonly type: string;
-  readonly note: (text: string) => string;
-  readonly line: (line: ShownLine) => string;
+  /** The text of a page, a slice at a time. */
+  readonly textsOf: (page: LogPage) => Iterable<string>;
 }
 
 const iso = (atUs: number) => new Date(atUs / 1_000).toISOString();
@@ -16,16 +17,32 @@ const iso = (atUs: number) => new Date(atUs / 1_000).toISOString();
 const jsonOf = ({ atUs, workerId, stream, text, jobId, level, message }: ShownLine): string =>
   JSON.stringify({ at: iso(atUs), workerId, stream, text, jobId, level, message });
 
+const asText = ({ atUs, workerId, stream, text }: ShownLine) =>
+  `${iso(atUs)} ${workerId} ${stream} ${harmless(text)}\n`;
+
 const formats: Readonly<Record<string, Format>> = {
   text: {
     type: "text/plain; charset=utf-8",
-    note: (text) => `# ${text}\n`,
-    line: ({ atUs, workerId, stream, text }) => `${iso(atUs)} ${workerId} ${stream} ${harmless(text)}\n`,
+    textsOf: ({ lines, note }) => slicesOf(note === undefined ? "" : `# ${note}\n`, lines, asText),
   },
   ndjson: {
     type: "application/x-ndjson; charset=utf-8",
-    note: (note) => `${JSON.stringify({ note })}\n`,
-    line: (line) => `${jsonOf(line)}\n`,
+    textsOf: ({ lines, note }) =>
+      slicesOf(note === undefined ? "" : `${JSON.stringify({ note })}\n`, lines, (line) => `${jsonOf(line)}\n`),
+  },
+};
+
+/** One JSON object: lines of the container with their times, and our own notes. */
+export const grouped: Format = {
+  type: jsonType,
+  *textsOf({ lines, note }) {
+    let comma = "";
+    yield* slicesOf('{"container":[', lines, ({ atUs, text }) => {
+      const record = `${comma}${JSON.stringify(`${iso(atUs)} ${text}`)}`;
+      comma = ",";
+      return record;
+    });
+    yield `],"system":${JSON.stringify(note === undefined ? [] : [note])}}`;
   },
 };
 

@@ -248,3 +248,21 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     expect(got.trim().endsWith(String(fit + 9))).toBe(true);
   });
 });
+
+describe("GET /v1/pod/{id}/logs", () => {
+  const grouped = (id: string) => http.get(`/v1/pod/${id}/logs`);
+
+  it("gives a worker's lines with their times in one JSON object", async () => {
+    say('"quoted"');
+    say("two");
+    const { status, json, headers } = await grouped(worker.row.id);
+    const at = new Date(now).toISOString();
+    expect([status, json]).toEqual([200, { container: [`${at} "quoted"`, `${at} two`], system: [] }]);
+    expect(headers.get("content-type")).toMatch(/^application\/json/);
+  });
+
+  it("has empty lists before the first line, and is 404 for an unknown id", async () => {
+    expect((await grouped(worker.row.id)).json).toEqual({ container: [], system: [] });
+    expect((await grouped("unknown0000000")).status).toBe(404);
+  });
+});

@@ -1,10 +1,10 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
-import { maySee } from "../../domain/access/key.js";
+import { type ApiKey, maySee } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { momentOf } from "../../domain/workers/log-line.js";
-import { invalid } from "../../errors.js";
+import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { noRoom } from "../../operations/jobs/lend-status.js";
@@ -22,10 +22,9 @@ import { ownWorker } from "../../operations/workers/show-workers.js";
 import { turns } from "../../turns.js";
 import { holdFor } from "../shared/access.js";
 import { followLog, goneOf, type Log, type LogRouteParts, pagesOfLogs } from "../shared/logs/follow-log.js";
-import { slicesOf } from "../shared/logs/slices.js";
 import { idOf, params } from "../shared/params.js";
 import { sendLentReply } from "../shared/replies/send-lent.js";
-import { eventTexts, type Format, formatOf } from "./log-formats.js";
+import { eventTexts, type Format, formatOf, grouped } from "./log-formats.js";
 import { errors } from "./route-schema.js";
 
 type Query = Record<string, string | undefined>;
@@ -94,6 +93,28 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
     },
   );
   app.get(
+    "/pod/:podId/logs",
+    {
+      schema: {
+        summary: "The last lines of a worker or pod",
+        tags: ["workers"],
+        params: params("podId"),
+        response: { 200: api.ContainerLogs, ...errors, 409: api.ErrorBody },
+      },
+    },
+    async (request, reply) => {
+      const id = idOf(request, "podId");
+      const found = await workerOrPod(parts, request.caller, id);
+      holdFor(parts, request.caller, reply, (scope) => maySee(scope, found.endpoint.id));
+      const ask = { ...askOf({}, parts.clock.now()), tail: limits.logTailGrouped };
+      return sendPage(parts, request, reply, grouped, (gone) =>
+        found.worker
+          ? readWorkerLog(parts, found.worker, ask, gone)
+          : readEndpointLog(parts, found.endpoint, ask, gone),
+      );
+    },
+  );
+  app.get(
     "/workers/:workerId/logs",
     doc("A worker's output; kept for a day after the worker ends", "workers", "workerId"),
     async (request, reply) => {
@@ -109,6 +130,15 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
   );
 }
 
+async function workerOrPod(parts: LogRouteParts, caller: ApiKey, id: string) {
+  const worker = await ownWorker(parts, caller, id).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === "NOT_FOUND") return undefined;
+    throw error;
+  });
+  if (!worker) return { endpoint: await findPod(parts, caller, id) };
+  return { endpoint: worker.endpoint, worker: parts.registry.worker(id) ?? { row: worker.row } };
+}
+
 async function answer(
   parts: LogRouteParts,
   request: FastifyRequest,
@@ -121,20 +151,30 @@ async function answer(
   const ask = askOf(asked, parts.clock.now());
   const format = formatOf(asked.format, request.headers.accept);
   const isFollowed = followOf(asked.follow) ?? /\btext\/event-stream\b/.test(request.headers.accept ?? "");
+  if (!isFollowed) return sendPage(parts, request, reply, format, (gone) => log.read(ask, gone));
+  return followLog(
+    parts,
+    { request, reply, gone: goneOf(reply) },
+    log,
+    { ...ask, after: positionOf(request.headers["last-event-id"]) },
+    { textsOf: eventTexts, end: "event: end\ndata: {}\n\n" },
+  );
+}
+
+/** Sends the lines that `read` finds, within what all readers of logs may hold together. */
+async function sendPage(
+  parts: LogRouteParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  format: Format,
+  read: (gone: AbortSignal) => Promise<LogPage>,
+): Promise<unknown> {
   const gone = goneOf(reply);
-  if (isFollowed)
-    return followLog(
-      parts,
-      { request, reply, gone },
-      log,
-      { ...ask, after: positionOf(request.headers["last-event-id"]) },
-      { textsOf: eventTexts, end: "event: end\ndata: {}\n\n" },
-    );
   const share = await parts.streamShares.ask(request.caller.ownerNo, limits.logReplyBytesMax, gone);
   if (!share && !gone.aborted) throw noRoom();
   try {
     const pieces = await pagesOfLogs.do(request.caller.ownerNo, async () =>
-      gone.aborted ? [] : piecesOf(request, format, await log.read(ask, gone)),
+      gone.aborted ? [] : piecesOf(request, format, await read(gone)),
     );
     share?.keep(pieces.reduce((sum, { length }) => sum + length, 0));
     if (gone.aborted) return reply.hijack();
@@ -146,9 +186,9 @@ async function answer(
 }
 
 /** A page's bytes, made a slice at a time in turns with other work. */
-async function piecesOf({ caller }: FastifyRequest, format: Format, { lines, note }: LogPage): Promise<Buffer[]> {
+async function piecesOf({ caller }: FastifyRequest, format: Format, page: LogPage): Promise<Buffer[]> {
   const pieces: Buffer[] = [];
-  for (const text of slicesOf(note === undefined ? "" : format.note(note), lines, format.line)) {
+  for (const text of format.textsOf(page)) {
     if (turns.isOver) await turns.take([caller.ownerNo]);
     pieces.push(Buffer.from(text));
   }

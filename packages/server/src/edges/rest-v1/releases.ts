@@ -1,8 +1,9 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
+import { releaseNumbers } from "../../domain/endpoints/release.js";
 import { invalid } from "../../errors.js";
-import { releaseNumbers, rollBack } from "../../operations/endpoints/releases.js";
+import { rollBack } from "../../operations/endpoints/releases.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../operations/needs.js";
 import { idOf, params } from "../shared/params.js";

@@ -43,8 +43,8 @@ import { workerRoutes } from "./workers.js";
 
 type Query = Record<string, string | undefined>;
 export interface RestParts extends LogRouteParts {
-  /** Under `/sdk`, deleting an endpoint sets its worker counts to 0 first. */
-  readonly setToZero: boolean;
+  /** Under `/sdk`, what public clients rely on wins: deleting an endpoint sets its worker counts to 0 first. */
+  readonly isSdk: boolean;
 }
 
 const include = Type.Object({
@@ -199,12 +199,9 @@ function deletes(app: FastifyInstance, parts: RestParts): void {
     "/endpoints/:endpointId",
     deletion("Delete an endpoint", "endpoints", "endpointId"),
     async (request, reply) => {
-      await deleteEndpoint(
-        parts,
-        request.caller,
-        ownEndpoint(parts, request.caller, idOf(request, "endpointId")),
-        parts,
-      );
+      await deleteEndpoint(parts, request.caller, ownEndpoint(parts, request.caller, idOf(request, "endpointId")), {
+        setToZero: parts.isSdk,
+      });
       return reply.code(204).send();
     },
   );

@@ -1,6 +1,7 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
+import type { Volume } from "../../domain/endpoints/volume.js";
 import { visibleVolumes, volumeFor } from "../../operations/access/visible.js";
 import type { Parts } from "../../operations/needs.js";
 import { showVolume } from "../../operations/show-resources.js";
@@ -9,8 +10,17 @@ import { idOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
 import { deletion, doc, patches, writeErrors } from "./route-schema.js";
 
+type VolumeParts = Parts & { readonly isSdk: boolean };
+
+/** A volume as callers see it; under `/sdk` without our additions, which a public client refuses. */
+function viewer(parts: VolumeParts): (volume: Volume) => api.Volume {
+  if (!parts.isSdk) return (volume) => showVolume(parts, volume);
+  return ({ id, name, size, dataCenterId }) => ({ id, name, size, dataCenterId });
+}
+
 /** Network volumes: the routes that take a body. */
-export function volumeWrites(app: FastifyInstance, parts: Parts): void {
+export function volumeWrites(app: FastifyInstance, parts: VolumeParts): void {
+  const show = viewer(parts);
   const reply = { 200: api.Volume, ...writeErrors };
   app.post(
     "/networkvolumes",
@@ -22,7 +32,7 @@ export function volumeWrites(app: FastifyInstance, parts: Parts): void {
         response: reply,
       },
     },
-    async (request) => showVolume(parts, await createVolume(parts, request.caller, request.body as api.VolumeCreate)),
+    async (request) => show(await createVolume(parts, request.caller, request.body as api.VolumeCreate)),
   );
   const schema = {
     summary: "Rename or grow a network volume",
@@ -33,22 +43,21 @@ export function volumeWrites(app: FastifyInstance, parts: Parts): void {
   };
   patches(app, "/networkvolumes/:networkVolumeId", schema, async (request) => {
     const volume = ownVolume(parts, request.caller, idOf(request, "networkVolumeId"));
-    return showVolume(parts, await updateVolume(parts, request.caller, volume, request.body as api.VolumeUpdate));
+    return show(await updateVolume(parts, request.caller, volume, request.body as api.VolumeUpdate));
   });
 }
 
 /** Network volumes: the routes without a body. */
-export function volumeReads(app: FastifyInstance, parts: Parts): void {
+export function volumeReads(app: FastifyInstance, parts: VolumeParts): void {
+  const show = viewer(parts);
   app.get("/networkvolumes", doc("List network volumes", "network volumes", Type.Array(api.Volume)), (request, reply) =>
-    sendList(reply, visibleVolumes(parts, request.caller), (volume) =>
-      volumeFor(request.caller, showVolume(parts, volume)),
-    ),
+    sendList(reply, visibleVolumes(parts, request.caller), (volume) => volumeFor(request.caller, show(volume))),
   );
   app.get(
     "/networkvolumes/:networkVolumeId",
     doc("Show a network volume", "network volumes", api.Volume, { params: params("networkVolumeId") }),
     async (request) =>
-      volumeFor(request.caller, showVolume(parts, ownVolume(parts, request.caller, idOf(request, "networkVolumeId")))),
+      volumeFor(request.caller, show(ownVolume(parts, request.caller, idOf(request, "networkVolumeId")))),
   );
   app.delete(
     "/networkvolumes/:networkVolumeId",

@@ -18,10 +18,11 @@ const types = { QUEUE: "QB", LOAD_BALANCER: "LB" } as const;
 
 /** The flat settings that a nested body stands for; what was not sent is left out. */
 export function endpointInput(body: v2.EndpointCreate | v2.EndpointUpdate): Together {
-  const { name, gpu, cpu, workers = {}, scaling, dataCenterIds, networkVolumes, timeout, flashboot } = body;
+  const { name, templateId, gpu, cpu, workers = {}, scaling, dataCenterIds, networkVolumes, timeout, flashboot } = body;
   if (gpu && cpu) throw invalid("Send either 'gpu' or 'cpu', not both.");
   const endpoint: EndpointInput = defined({
     name,
+    templateId,
     type: "type" in body ? types[body.type] : undefined,
     ...(gpu ? gpuInput(gpu) : {}),
     ...(cpu ? { computeType: "CPU" as const, cpuFlavorIds: [cpu.id], vcpuCount: cpu.vcpuCount, instanceIds: [] } : {}),
@@ -51,7 +52,12 @@ export function containerInput(body: v2.Container): TemplateInput {
   });
 }
 
-function gpuInput({ pools, excludedTypes = [], count }: v2.EndpointCreate["gpu"] & object): EndpointInput {
+function gpuInput({
+  pools,
+  excludedTypes = [],
+  count,
+  allowedCudaVersions,
+}: v2.EndpointCreate["gpu"] & object): EndpointInput {
   const excluded = excludedTypes.map((type) => `-${type}`);
   const isComma = excludedTypes.find((type) => type.includes(","));
   if (isComma !== undefined) throw invalid(`'${isComma.slice(0, 80)}' in gpu.excludedTypes is not a GPU type.`);
@@ -59,6 +65,7 @@ function gpuInput({ pools, excludedTypes = [], count }: v2.EndpointCreate["gpu"]
     computeType: "GPU",
     gpuIds: [...pools, ...excluded].join(","),
     ...(count === undefined ? {} : { gpuCount: count }),
+    ...(allowedCudaVersions ? { allowedCudaVersions } : {}),
   };
 }
 
@@ -125,11 +132,12 @@ export function containerView(
   };
 }
 
-function gpuView({ gpuTypeIds, gpuCount }: EndpointSettings): v2.Endpoint["gpu"] {
-  if (gpuTypeIds.length === 0) return { pools: Object.keys(gpuTiers), excludedTypes: [], count: gpuCount };
+function gpuView({ gpuTypeIds, gpuCount, allowedCudaVersions }: EndpointSettings): v2.Endpoint["gpu"] {
+  const wanted = { count: gpuCount, ...(allowedCudaVersions ? { allowedCudaVersions: [...allowedCudaVersions] } : {}) };
+  if (gpuTypeIds.length === 0) return { pools: Object.keys(gpuTiers), excludedTypes: [], ...wanted };
   const pools = tiersOfTypes(gpuTypeIds).split(",").filter(isTier);
   const excludedTypes = pools.flatMap((tier) => gpuTiers[tier]).filter((type) => !gpuTypeIds.includes(type));
-  return { pools, excludedTypes, count: gpuCount };
+  return { pools, excludedTypes, ...wanted };
 }
 
 function cpuView({ cpuFlavorIds = [], instanceIds, vcpuCount = 2 }: EndpointSettings): v2.Endpoint["cpu"] {

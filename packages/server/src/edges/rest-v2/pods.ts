@@ -97,7 +97,7 @@ export function podReads(app: FastifyInstance, parts: Parts): void {
 }
 
 function creation(body: v2.PodCreate): PodInput {
-  const { name, gpu, cpu, mounts = {}, cloud, dataCenterIds, globalNetworking } = body;
+  const { name, templateId, gpu, cpu, mounts = {}, cloud, dataCenterIds, globalNetworking } = body;
   if ((gpu === undefined) === (cpu === undefined)) throw invalid("Send either 'gpu' or 'cpu'.");
   if (mounts.persistent && mounts.network) throw invalid("Send either 'mounts.persistent' or 'mounts.network'.");
   if (cpu && mounts.persistent) throw invalid("A CPU pod has no 'mounts.persistent': use 'mounts.network'.");
@@ -106,9 +106,12 @@ function creation(body: v2.PodCreate): PodInput {
   return {
     ...containerInput(body),
     name,
+    ...(templateId === undefined ? {} : { templateId }),
     ...(gpu ? { computeType: "GPU", gpuTypeIds: [gpu.id], gpuCount: gpu.count ?? 1 } : {}),
+    ...(gpu?.allowedCudaVersions ? { allowedCudaVersions: gpu.allowedCudaVersions } : {}),
     ...(cpu ? { computeType: "CPU", cpuFlavorIds: [cpu.id], vcpuCount: cpu.vcpuCount } : {}),
-    volumeInGb: mounts.persistent?.size ?? 0,
+    // the template's volume, if it has one, unless another mount is sent
+    ...(templateId !== undefined && gpu && !body.mounts ? {} : { volumeInGb: mounts.persistent?.size ?? 0 }),
     ...(path === undefined ? {} : { volumeMountPath: path }),
     ...(network ? { networkVolumeId: network.volumeId } : {}),
     ...(cloud ? { cloudType: cloud } : {}),
@@ -162,7 +165,7 @@ function nested(view: PodView, { settings }: Found): v2.Pod {
     ports: [...view.ports],
     env: { ...view.env },
     registry: view.containerRegistryAuthId ?? null,
-    ...(gpu ? { gpu: { id: gpu.id, count: gpu.count } } : {}),
+    ...(gpu ? { gpu: { id: gpu.id, count: gpu.count, ...cudaOf(settings) } } : {}),
     ...(gpu ? {} : { cpu: { id: flavor, vcpuCount, memory: vcpuCount * (gbPerCpu(flavor) ?? 4) } }),
     cloud: view.cloudType,
     dataCenterId: machine?.dataCenterId ?? null,
@@ -175,6 +178,9 @@ function nested(view: PodView, { settings }: Found): v2.Pod {
     startedAt: view.lastStartedAt ?? null,
   };
 }
+
+const cudaOf = ({ allowedCudaVersions }: Found["settings"]) =>
+  allowedCudaVersions ? { allowedCudaVersions: [...allowedCudaVersions] } : {};
 
 function mountsOf({ networkVolumeId, volumeInGb, volumeMountPath: path }: PodView): v2.Pod["mounts"] {
   if (networkVolumeId !== undefined) return { network: [{ volumeId: networkVolumeId, path }] };

@@ -144,6 +144,61 @@ describe("An endpoint of REST v2", () => {
   });
 });
 
+describe("A template that an endpoint of REST v2 names", () => {
+  const template = async (more: object = {}) =>
+    (await http.post("/v2/templates", { name: `t${Math.random()}`, image: "alpine:3.19", env: { A: "1" }, ...more }))
+      .json;
+  const { image: _, ...imageless } = queue;
+  const from = async (body: object) => http.post("/v2/serverless", { ...imageless, ...body });
+  const templateOf = (id: string) => scene.parts.registry.endpoint(id)?.settings.templateId;
+  const isThere = (id: string | undefined) => scene.parts.registry.template(id ?? "") !== undefined;
+
+  it("is the endpoint's, and stays when the endpoint is deleted", async () => {
+    const { id: templateId } = await template();
+    const { status, json } = await from({ templateId });
+    expect([status, json]).toMatchObject([201, { image: "alpine:3.19", env: { A: "1" } }]);
+    expect(templateOf(json.id)).toBe(templateId);
+    await http.call("DELETE", `/v2/serverless/${json.id}`);
+    expect(isThere(templateId)).toBe(true);
+  });
+
+  it("is copied if fields of the container are sent beside it, at a creation and at a change", async () => {
+    const { id: templateId } = await template();
+    const { json } = await from({ templateId, args: "serve", env: { B: "2" } });
+    expect(json).toMatchObject({ image: "alpine:3.19", args: "serve", env: { B: "2" } });
+    expect(templateOf(json.id)).not.toBe(templateId);
+    const { id: otherId } = await template({ image: "alpine:3.20" });
+    const changed = await patch(json.id, { templateId: otherId, disk: 9 });
+    expect(changed.json).toMatchObject({ image: "alpine:3.20", args: "", disk: 9, env: { A: "1" } });
+    expect([templateOf(json.id) === otherId, versionOf(json.id)]).toEqual([false, 2]);
+    for (const id of [templateId, otherId])
+      expect((await http.get(`/v2/templates/${id}`)).json).toMatchObject({ args: "", env: { A: "1" }, disk: 50 });
+  });
+
+  it("replaces the endpoint's own, which a rollback may bring back until the endpoint is deleted", async () => {
+    const { id } = await create();
+    const own = templateOf(id);
+    const { id: templateId } = await template();
+    expect((await patch(id, { templateId })).json).toMatchObject({ id, image: "alpine:3.19" });
+    expect([templateOf(id), isThere(own)]).toEqual([templateId, true]);
+    await http.call("DELETE", `/v2/serverless/${id}`);
+    expect([isThere(own), isThere(templateId)]).toEqual([false, true]);
+  });
+
+  it("must be the caller's own or a public one, and something must give the image", async () => {
+    for (const body of [{ templateId: "unknown" }, { templateId: "unknown", disk: 3 }])
+      expect([(await from(body)).status, (await from(body)).text]).toEqual([400, expect.stringContaining("'unknown'")]);
+    const { status, json } = await from({});
+    expect([status, json.detail]).toEqual([422, "The body must have required property 'image'."]);
+  });
+});
+
+it("Fields that no schema names are named in a header, at every depth", async () => {
+  const gpu = { pools: ["ADA_24"], minRamPerGpu: 8 };
+  const { status, headers } = await http.post("/v2/serverless", { ...queue, gpu, startSsh: true });
+  expect([status, headers.get("x-millrace-ignored")]).toEqual([201, "gpu.minRamPerGpu, startSsh"]);
+});
+
 describe("An error of REST v2", () => {
   it.each([
     ["a field of another type", { ...queue, workers: { max: "3" } }, 422, /workers\.max/],

@@ -1,8 +1,8 @@
 import { v2 } from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { releaseNumbers } from "../../domain/endpoints/release.js";
 import { Refusal } from "../../errors.js";
 import { visibleEndpoints } from "../../operations/access/visible.js";
-import { releaseNumbers } from "../../operations/endpoints/releases.js";
 import { deleteEndpoint, ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { createWithTemplate, updateWithTemplate } from "../../operations/endpoints/save-with-template.js";
 import type { Parts } from "../../operations/needs.js";

@@ -118,7 +118,8 @@ function assign<Field extends (typeof plain)[number]>(
 export const unknownTemplate = (id: string) =>
   invalid(`There is no template '${id.slice(0, 80)}'; make one with POST /v1/templates.`);
 
-function templateFor({ registry }: Checking, caller: ApiKey, templateId: string) {
+/** The template that a caller names for an endpoint: one of their own, or a public one. */
+export function templateFor({ registry }: Checking, caller: ApiKey, templateId: string) {
   const template = registry.template(templateId);
   if (!template || (template.ownerNo !== caller.ownerNo && !template.settings.isPublic)) {
     throw unknownTemplate(templateId);

@@ -1,5 +1,7 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { workerState } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
 import { obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 
@@ -33,4 +35,14 @@ export async function readHealth(needs: Needs<"tallies" | "registry" | "here" | 
       paused: count("paused"),
     },
   };
+}
+
+/** An endpoint's counts, with the ids of the workers that are ready. */
+export async function readMetrics(needs: Parameters<typeof readHealth>[0], endpoint: Endpoint) {
+  const health = await readHealth(needs, endpoint);
+  const held = await needs.tallies.holdings(endpoint.no);
+  const isReady = ({ row }: LiveWorker) =>
+    (held.get(row.no) ?? 0) > 0 || workerState(row, held.get(row.no) ?? 0) === "idle";
+  const ready = needs.registry.workersOf(endpoint.no).filter(isReady);
+  return { ...health, readyWorkers: ready.slice(0, limits.readyWorkersShown).map(({ row }) => row.id) };
 }

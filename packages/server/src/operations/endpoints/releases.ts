@@ -2,7 +2,6 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, type EndpointSettings, madeOf, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { Release } from "../../domain/endpoints/release.js";
 import { invalid, Refusal } from "../../errors.js";
-import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import { namesAlone } from "../access/visible.js";
@@ -21,12 +20,6 @@ function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]
   if (release.n !== serving) return "past";
   if (release.provenAt === undefined && endpoint.provenVersion !== release.n) return "unproven";
   return others.some((version) => version !== release.n) ? "rolling" : "current";
-}
-
-/** The numbers of the versions that are kept, newest first: the latest, and the last version that started well. */
-export function releaseNumbers({ version, provenVersion }: Endpoint): number[] {
-  const last = Array.from({ length: Math.min(version, limits.releasesKept) }, (_, n) => version - n);
-  return provenVersion === 0 || last.includes(provenVersion) ? last : [...last, provenVersion];
 }
 
 /**

@@ -14,7 +14,7 @@ import { checkKept } from "../check-kept.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
-import { dropInlineTemplate } from "../templates/template-users.js";
+import { dropInlineTemplates } from "../templates/template-users.js";
 import { withinQuota } from "../usage/quotas.js";
 import { closeWorker } from "../workers/worker-life.js";
 import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
@@ -129,7 +129,7 @@ export async function deleteEndpoint(
     }
     auditing.note(changed("endpoint.delete", current.id, { ...current.settings }, undefined));
     await needs.registry.removeEndpoint(current, needs.clock.now());
-    await dropInlineTemplate(needs, current.settings.templateId);
+    await dropInlineTemplates(needs, current);
   });
   await clearEndpoint(needs, endpoint.no);
 }

@@ -10,8 +10,8 @@ import { checkKept } from "../check-kept.js";
 import type { Needs } from "../needs.js";
 import { addTemplate, checkTemplateInput, mergeTemplate, type TemplateInput } from "../templates/save-template.js";
 import { dropInlineTemplate, usersOf } from "../templates/template-users.js";
-import { type EndpointInput, mergeSettings } from "./endpoint-settings.js";
-import { addEndpoint, ownEndpoint, saveAndRelease, updateEndpoint } from "./save-endpoint.js";
+import { type EndpointInput, mergeSettings, templateFor } from "./endpoint-settings.js";
+import { addEndpoint, createEndpoint, ownEndpoint, saveAndRelease, updateEndpoint } from "./save-endpoint.js";
 
 type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies">;
 
@@ -21,12 +21,20 @@ export interface Together {
   readonly template: TemplateInput;
 }
 
-/** Creates an endpoint with a template of its own, which is deleted with it. */
+/**
+ * Creates an endpoint with a template of its own, which is deleted with it. If the endpoint names a template, its own is a
+ * copy of that one with what was sent beside it, or that template itself if nothing was.
+ */
 export async function createWithTemplate(needs: Saving, asking: Caller, given: Together): Promise<Endpoint> {
-  const template = named(needs, given.template, given.endpoint.name);
-  await checkTemplateInput(needs, asking, undefined, template);
+  const { templateId } = given.endpoint;
+  if (templateId && isEmpty(given.template)) return createEndpoint(needs, asking, given.endpoint);
+  const sent = (caller: ApiKey) => {
+    const base = templateId ? copyOf(templateFor(needs, caller, templateId), caller).settings : {};
+    return named(needs, { ...base, name: undefined, isPublic: false, ...given.template }, given.endpoint.name);
+  };
+  await checkTemplateInput(needs, asking, undefined, sent(asking));
   return changeAs(needs, asking, async (caller) => {
-    const own = await addTemplate(needs, caller, template);
+    const own = await addTemplate(needs, caller, sent(caller));
     try {
       return await addEndpoint(needs, caller, { ...given.endpoint, templateId: own.id });
     } catch (error) {
@@ -46,17 +54,20 @@ export async function updateWithTemplate(
   endpoint: Endpoint,
   given: Together,
 ): Promise<Endpoint> {
-  if (Object.values(given.template).every((value) => value === undefined))
-    return updateEndpoint(needs, asking, endpoint, given.endpoint);
-  const { settings: before } = templateOf(needs, asking, endpoint);
-  await checkTemplateInput(needs, asking, before, given.template);
+  if (isEmpty(given.template)) return updateEndpoint(needs, asking, endpoint, given.endpoint);
+  const { templateId } = given.endpoint;
+  /** What is changed: a copy of the template that the request names, or the present one. */
+  const baseOf = (caller: ApiKey, current: Endpoint): Template =>
+    templateId ? copyOf(templateFor(needs, caller, templateId), caller) : templateOf(needs, caller, current);
+  await checkTemplateInput(needs, asking, baseOf(asking, endpoint).settings, given.template);
   return changeAs(needs, asking, async (caller) => {
     const current = ownEndpoint(needs, caller, endpoint.id);
-    const template = templateOf(needs, caller, current);
+    const template = baseOf(caller, current);
     const merged = mergeTemplate(needs, caller, template.settings, given.template);
     const settings = mergeSettings(needs, caller, current.settings, given.endpoint);
     checkKept(needs, caller.ownerNo, settings, current.settings);
-    const saved = await saveTemplate(needs, caller, template, merged, settings.name);
+    const isOwn = template.id === current.settings.templateId && usersOf(needs, template).length === 1;
+    const saved = await saveTemplate(needs, caller, { template, settings: merged, isOwn, endpointName: settings.name });
     const now = { ...settings, templateId: saved.id };
     auditing.note(changed("endpoint.update", current.id, { ...current.settings }, { ...now }));
     const isNew = needsRelease(current.settings, now) || changesWorkers(template.settings, merged);
@@ -65,16 +76,26 @@ export async function updateWithTemplate(
   });
 }
 
+const isEmpty = (input: TemplateInput) => Object.values(input).every((value) => value === undefined);
+
+/** What a caller may take over of a template. The values of another user's environment are not shown to anyone. */
+const copyOf = (template: Template, caller: ApiKey): Template => ({
+  ...template,
+  settings: { ...template.settings, env: template.ownerNo === caller.ownerNo ? template.settings.env : {} },
+});
+
+interface TemplateChange {
+  readonly template: Template;
+  readonly settings: Template["settings"];
+  /** Whether this endpoint alone uses the template. */
+  readonly isOwn: boolean;
+  readonly endpointName: string;
+}
+
 /** Saves an endpoint's own template in its place, or a copy of one that is not its own. */
-async function saveTemplate(
-  needs: Saving,
-  caller: ApiKey,
-  template: Template,
-  settings: Template["settings"],
-  endpointName: string,
-): Promise<Template> {
-  const isOwn = template.settings.isInline && usersOf(needs, template).length === 1;
-  if (!isOwn)
+async function saveTemplate(needs: Saving, caller: ApiKey, change: TemplateChange): Promise<Template> {
+  const { template, settings, isOwn, endpointName } = change;
+  if (!isOwn || !template.settings.isInline)
     return addTemplate(needs, caller, named(needs, { ...settings, name: undefined, isPublic: false }, endpointName));
   checkKept(needs, caller.ownerNo, settings, template.settings);
   auditing.note(changed("template.update", template.id, { ...template.settings }, { ...settings }));

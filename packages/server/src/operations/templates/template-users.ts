@@ -1,4 +1,6 @@
 import { changed } from "../../domain/access/audit.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { releaseNumbers } from "../../domain/endpoints/release.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import { isPod } from "../../domain/pods/pod.js";
 import { auditing } from "../../store/audit.js";
@@ -16,4 +18,14 @@ export async function dropInlineTemplate(needs: Needs<"registry">, templateId: s
   if (!template?.settings.isInline || usersOf(needs, template).length > 0) return;
   auditing.note(changed("template.delete", template.id, { ...template.settings }, undefined));
   await needs.registry.removeTemplate(template);
+}
+
+/** Deletes the templates that were made with a deleted endpoint, those of its earlier versions among them. Within a change. */
+export async function dropInlineTemplates(needs: Needs<"registry">, endpoint: Endpoint): Promise<void> {
+  const ids = new Set([endpoint.settings.templateId]);
+  for (const n of releaseNumbers(endpoint)) {
+    const release = await needs.registry.release(endpoint.no, n);
+    if (release) ids.add(release.settings.templateId);
+  }
+  for (const id of ids) await dropInlineTemplate(needs, id);
 }

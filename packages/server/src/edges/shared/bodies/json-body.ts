@@ -24,20 +24,27 @@ export function takeJson(app: FastifyInstance): void {
       throw invalid("The body must be a JSON object.");
   });
   app.addHook("preHandler", async (request, reply) => {
-    const { body: schema } = request.routeOptions.schema as { body: { properties: object } };
+    const { body: schema } = request.routeOptions.schema as { body: { properties: Properties } };
     const [known, ignored] = partedBy(schema.properties, request.body as object);
     request.body = known;
     if (ignored.length > 0) reply.header("x-millrace-ignored", namesIn(ignored));
   });
 }
 
-/** The fields that a schema names, and the names of the others. */
-function partedBy(properties: object, body: object): [known: object, ignored: string[]] {
+type Properties = Readonly<Record<string, { readonly properties?: Properties }>>;
+
+/** The fields that a schema names, at every depth, and the names of the others. */
+function partedBy(properties: Properties, body: object): [known: object, ignored: string[]] {
   const known: [string, unknown][] = [];
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(body)) {
-    if (Object.hasOwn(properties, name)) known.push([name, value]);
-    else ignored.push(name);
+    const inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (inner === undefined) ignored.push(name);
+    else if (inner.properties && typeof value === "object" && value !== null) {
+      const [within, unknown] = partedBy(inner.properties, value);
+      known.push([name, within]);
+      ignored.push(...unknown.map((each) => `${name}.${each}`));
+    } else known.push([name, value]);
   }
   return [Object.fromEntries(known), ignored];
 }
