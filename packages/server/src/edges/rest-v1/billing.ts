@@ -1,9 +1,12 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
-import { isSameType } from "../../domain/hosts/gpu.js";
+import { isGpuType, isSameType } from "../../domain/hosts/gpu.js";
 import { isThere } from "../../domain/hosts/host.js";
+import { invalid } from "../../errors.js";
+import { dataCenters } from "../../limits/index.js";
 import { visibleEndpoints } from "../../operations/access/visible.js";
+import { gpuTypesHere } from "../../operations/endpoints/endpoint-settings.js";
 import type { Parts } from "../../operations/needs.js";
 import { iso } from "../../operations/show-resources.js";
 import { type BillQuery, type BillRecord, bill, periodOf, totalOf } from "../../operations/usage/bill.js";
@@ -29,6 +32,15 @@ interface Query extends BillQuery {
   readonly imageName?: string;
   readonly gpuTypeId?: string | readonly string[];
   readonly dataCenterId?: string | readonly string[];
+}
+
+/** The GPU types asked for; refuses one that nobody has heard of. */
+function gpusOf({ here, registry }: Parts, { gpuTypeId }: Query): readonly string[] | undefined {
+  const types = listOf(gpuTypeId);
+  const present = gpuTypesHere(here, registry);
+  const unknown = types?.find((name) => !isGpuType(name, present));
+  if (unknown === undefined) return types;
+  throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeId is not a GPU type known here.`);
 }
 
 /** Whether a GPU type is one of those asked for. */
@@ -57,7 +69,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
     async ({ caller, query: asked }, reply) => {
       const query = asked as Query;
       const wanted = endpointsOf(parts, caller, query);
-      const gpus = listOf(query.gpuTypeId);
+      const gpus = gpusOf(parts, query);
       const isWanted =
         wanted || gpus
           ? ({ resource, gpuType }: { resource: string; gpuType: string }) =>
@@ -82,7 +94,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
     }),
     async ({ caller, query: asked }, reply) => {
       const query = asked as Query;
-      const gpus = listOf(query.gpuTypeId);
+      const gpus = gpusOf(parts, query);
       const isWanted = gpus && (({ gpuType }: { gpuType: string }) => isAsked(gpus, gpuType));
       const by = query.grouping === "podId" ? "resource" : "gpuType";
       const of = { kind: "pod" as const, by, resource: query.podId, isWanted } as const;
@@ -135,6 +147,9 @@ const timed = (record: BillRecord, group: object) => ({
 function endpointsOf(parts: Parts, caller: Parameters<typeof visibleEndpoints>[1], query: Query) {
   const { templateId, imageName } = query;
   const dataCenterIds = listOf(query.dataCenterId);
+  const unknown = dataCenterIds?.find((id) => !dataCenters.some((each) => each === id));
+  if (unknown !== undefined)
+    throw invalid(`'${unknown.slice(0, 80)}' in dataCenterId is not a data centre: write one such as EU-RO-1.`);
   if (templateId === undefined && imageName === undefined && dataCenterIds === undefined) return undefined;
   const found = visibleEndpoints(parts, caller).filter(({ settings }) => {
     const image = parts.registry.template(settings.templateId)?.settings.imageName;

@@ -138,7 +138,7 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
 }
 
 /** The GPU types of all hosts. */
-const gpuTypesHere = ({ facts }: Checking["here"], { hosts }: Checking["registry"]): string[] =>
+export const gpuTypesHere = ({ facts }: Checking["here"], { hosts }: Checking["registry"]): string[] =>
   [facts(), ...hosts].flatMap(({ gpus }) => gpus.map(({ name }) => name));
 
 /** The GPU types that are asked for, by type or tier; refuses unknown ones. */

@@ -102,6 +102,7 @@ export async function deleteVolume(
 ): Promise<void> {
   await changeAs(needs, asking, async () => {
     const volume = needs.registry.volume(id);
+    // 400, by the contract (Errors)
     if (volume?.ownerNo !== ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
     for (const endpoint of needs.registry.endpoints()) {
       if (turns.isOver) await turns.take(["changes"]); // versions hold whole environments

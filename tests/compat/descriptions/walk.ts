@@ -1,0 +1,109 @@
+import { expect } from "vitest";
+import { call, type TestServer } from "../../harness.js";
+import type { Fact, Facts, Operation } from "./facts.js";
+
+/** A reply of a server: JSON that the tests check. */
+// biome-ignore lint/suspicious/noExplicitAny: tests check its shape
+export type Said = any;
+
+/** Facts that do not hold here on purpose: the field, and why. */
+export type Differences = Readonly<Record<string, string>>;
+
+/** How a walk finds what it needs: ids for paths, bodies that are accepted, and values for fields of other resources. */
+export interface Ground {
+  readonly server: TestServer;
+  readonly prefix: string;
+  /** A path with the id of a resource that may be changed or deleted. */
+  readonly filled: (operation: Operation) => Promise<string>;
+  readonly body: (operation: Operation) => Promise<object>;
+  /** The status of a refused body. */
+  readonly refusals: readonly number[];
+}
+
+const types: Readonly<Record<Fact["is"], (value: unknown) => boolean>> = {
+  text: (value) => typeof value === "string",
+  whole: Number.isInteger,
+  number: (value) => typeof value === "number",
+  flag: (value) => typeof value === "boolean",
+  list: Array.isArray,
+  map: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+};
+
+/** Expects every field to be there with its type, but for those that `absent` names. */
+export function expectFields(shown: Said, facts: Facts, absent: Differences = {}): void {
+  const wrong = Object.entries(facts).filter(([name, { is, of }]) => {
+    const value = shown[name];
+    if (value === undefined || value === null) return !(name in absent);
+    return !types[is](value) || (of !== undefined && is === "text" && !of.includes(value));
+  });
+  expect(wrong.map(([name, { is }]) => `${name} is no ${is}: ${JSON.stringify(shown[name])}`)).toEqual([]);
+}
+
+/** What a field's value may not be, each with a reason. */
+function misfits({ is, of, least, most }: Fact): [unknown, string][] {
+  const wrongType = is === "list" || is === "map" ? "a text" : is === "text" ? { an: "object" } : ["a", "list"];
+  return [
+    [wrongType, "another type"],
+    ...(of ? ([[is === "list" ? ["NO SUCH WORD"] : "NO SUCH WORD", "an unknown word"]] as [unknown, string][]) : []),
+    ...(least === undefined ? [] : ([[least - 1, "less than allowed"]] as [unknown, string][])),
+    ...(most === undefined ? [] : ([[most + 1, "more than allowed"]] as [unknown, string][])),
+  ];
+}
+
+export async function ask(ground: Ground, operation: Operation, path: string, body?: object): Promise<Said> {
+  return call(ground.server, operation.method, `${ground.prefix}${path}`, body);
+}
+
+/** Sends each field of an operation's body with each value that it may not have; what was not refused, naming the field. */
+export async function acceptedMisfits(ground: Ground, operation: Operation, named = (field: string) => field) {
+  const path = await ground.filled(operation);
+  const accepted: string[] = [];
+  for (const [field, fact] of Object.entries(operation.body ?? {})) {
+    for (const [value, why] of misfits(fact)) {
+      const answer = await ask(ground, operation, path, { ...(await ground.body(operation)), [field]: value });
+      const isNamed = JSON.stringify(answer.body).includes(named(field));
+      if (!ground.refusals.includes(answer.status) || !isNamed)
+        accepted.push(`${field}, ${why}: ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 200)}`);
+    }
+  }
+  for (const field of operation.required ?? []) {
+    const { [field]: _, ...rest } = (await ground.body(operation)) as Record<string, unknown>;
+    const answer = await ask(ground, operation, path, rest);
+    if (!ground.refusals.includes(answer.status) || !JSON.stringify(answer.body).includes(named(field)))
+      accepted.push(`without ${field}: ${answer.status}`);
+  }
+  return accepted;
+}
+
+/** Sends each word that a field may have, and each query; what was refused. */
+export async function refusedWords(ground: Ground, operation: Operation, without: Differences = {}) {
+  const refused: string[] = [];
+  for (const [field, { is, of = [] }] of Object.entries(operation.body ?? {})) {
+    for (const each of of) {
+      const path = await ground.filled(operation);
+      const body = { ...(await ground.body(operation)), [field]: is === "list" ? [each] : each };
+      const { status, body: said } = await ask(ground, operation, path, body);
+      if (status !== operation.status && !(field in without))
+        refused.push(`${field} ${each}: ${status} ${JSON.stringify(said)?.slice(0, 200)}`);
+    }
+  }
+  return refused;
+}
+
+/** Sends each query; what was not answered as it should be. */
+export async function wrongQueries(ground: Ground, operation: Operation, values: Readonly<Record<string, string>>) {
+  const wrong: string[] = [];
+  const path = await ground.filled(operation);
+  for (const [name, { is, of }] of Object.entries(operation.query ?? {})) {
+    const good = of ?? (is === "flag" ? ["true", "false"] : [values[name] ?? "some"]);
+    for (const each of good) {
+      const { status, body } = await ask(ground, operation, `${path}?${name}=${encodeURIComponent(each)}`);
+      if (status !== operation.status) wrong.push(`${name}=${each}: ${status} ${JSON.stringify(body)?.slice(0, 200)}`);
+    }
+    if (!of) continue;
+    const { status, body } = await ask(ground, operation, `${path}?${name}=NO-SUCH-WORD`);
+    if (!ground.refusals.includes(status) || !JSON.stringify(body).includes(name))
+      wrong.push(`${name} with an unknown word: ${status} ${JSON.stringify(body)?.slice(0, 200)}`);
+  }
+  return wrong;
+}
