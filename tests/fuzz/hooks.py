@@ -52,7 +52,8 @@ BEYOND_SCHEMAS = re.compile(
     r"|'cursor' must be the nextCursor of a reply"
     r"|is no name of a container image|A container registry auth needs"
     r"|Name the version by its number|Version \d+ is the current one"
-    r"|in (gpuTypeIds|gpu.id) is not a GPU type known here"
+    r"|in (gpuTypeIds|gpuTypeId|gpu.id) is not a GPU type known here"
+    r"|in dataCenterId is not a data centre|'minCudaVersion' must be a version"
     r"|in (gpuIds|gpu) is neither a GPU tier nor a GPU type|'(gpuIds|gpu)' excludes every GPU type"
     r"|'args' may have 1000 characters at most"
     r"|in (locations|countryCodes) is neither one of|in gpu.excludedTypes is not a GPU type"
@@ -61,7 +62,8 @@ BEYOND_SCHEMAS = re.compile(
     r"|'(stopAfter|terminateAfter|startTime|endTime)' must be a time|'startTime' must not be after"
     r"|Send either 'lastN'|in timeZone is not a time zone|A bill has \d+ buckets at most"
     r"|Send either 'gpu' or 'cpu'|There are no HIGH_PERFORMANCE volumes"
-    r"|in (include|product|cloud|networkVolumeTypes) is not one of|'(count|vcpuCount)' must be a whole number"
+    r"|in (include|product|cloud|networkVolumeTypes|regions|compliance|globalNetwork) is not one of"
+    r"|'(count|vcpuCount)' must be a whole number"
 )
 
 

@@ -50,6 +50,18 @@ function misfits({ is, of, least, most }: Fact): [unknown, string][] {
   ];
 }
 
+/** A body with a field set; `workers.min` is a field of the object `workers`. */
+function withField(body: object, field: string, value: unknown): object {
+  const [outer = "", inner] = field.split(".");
+  const whole = body as Said;
+  return inner === undefined
+    ? { ...whole, [outer]: value }
+    : { ...whole, [outer]: { ...whole[outer], [inner]: value } };
+}
+
+export const fieldOf = (shown: Said, field: string): unknown =>
+  field.split(".").reduce((value, name) => value?.[name], shown);
+
 export async function ask(ground: Ground, operation: Operation, path: string, body?: object): Promise<Said> {
   return call(ground.server, operation.method, `${ground.prefix}${path}`, body);
 }
@@ -60,7 +72,7 @@ export async function acceptedMisfits(ground: Ground, operation: Operation, name
   const accepted: string[] = [];
   for (const [field, fact] of Object.entries(operation.body ?? {})) {
     for (const [value, why] of misfits(fact)) {
-      const answer = await ask(ground, operation, path, { ...(await ground.body(operation)), [field]: value });
+      const answer = await ask(ground, operation, path, withField(await ground.body(operation), field, value));
       const isNamed = JSON.stringify(answer.body).includes(named(field));
       if (!ground.refusals.includes(answer.status) || !isNamed)
         accepted.push(`${field}, ${why}: ${answer.status} ${JSON.stringify(answer.body)?.slice(0, 200)}`);
@@ -81,7 +93,7 @@ export async function refusedWords(ground: Ground, operation: Operation, without
   for (const [field, { is, of = [] }] of Object.entries(operation.body ?? {})) {
     for (const each of of) {
       const path = await ground.filled(operation);
-      const body = { ...(await ground.body(operation)), [field]: is === "list" ? [each] : each };
+      const body = withField(await ground.body(operation), field, is === "list" ? [each] : each);
       const { status, body: said } = await ask(ground, operation, path, body);
       if (status !== operation.status && !(field in without))
         refused.push(`${field} ${each}: ${status} ${JSON.stringify(said)?.slice(0, 200)}`);

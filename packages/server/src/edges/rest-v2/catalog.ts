@@ -139,6 +139,8 @@ function gpus(parts: Parts, query: Query) {
   listOf(query, "product", ["POD", "CLUSTER", "SERVERLESS"]);
   listOf(query, "cloud", ["SECURE", "COMMUNITY"]);
   const count = countOf(query, "count", 1);
+  if (!/^\d{1,3}(\.\d{1,3})?$/.test(query.minCudaVersion ?? "0"))
+    throw invalid("'minCudaVersion' must be a version such as 12 or 12.8.");
   return gpuCatalog(parts).map((type) => ({
     id: type.id,
     name: type.displayName,
@@ -185,6 +187,12 @@ function cpus(parts: Parts, query: Query) {
 }
 
 /** How much is free in each place where hosts are. */
+const worldRegions = [...v2.regions, "SOUTH_AMERICA", "MIDDLE_EAST", "AFRICA", "ANTARCTICA"];
+const certificates = [
+  ...["GDPR", "ISO_IEC_27001", "ISO_14001", "PCI_DSS", "HITRUST", "SOC_1_TYPE_2", "SOC_2_TYPE_2", "SOC_3_TYPE_2"],
+  ...["ITAR", "FISMA_HIGH", "HIPAA", "RENEWABLE"],
+];
+
 const placesHere = (parts: Parts, levelAt: (id: string) => v2.AvailabilityLevel) =>
   dataCenterCatalog(parts)
     .filter(({ isHere }) => isHere)
@@ -192,9 +200,10 @@ const placesHere = (parts: Parts, levelAt: (id: string) => v2.AvailabilityLevel)
 
 function dataCenters(parts: Parts, query: Query) {
   const include = listOf(query, "include", ["GPU_AVAILABILITY", "CPU_AVAILABILITY"]);
-  const regions = (query.regions ?? "").split(",").filter(Boolean);
+  const regions = listOf(query, "regions", worldRegions);
   const types = listOf(query, "networkVolumeTypes", v2.volumeTypes);
-  const isNone = (query.compliance ?? "") !== "" || query.globalNetwork === "true";
+  const wantsGlobal = listOf(query, "globalNetwork", ["true", "false"]).includes("true");
+  const isNone = listOf(query, "compliance", certificates).length > 0 || wantsGlobal;
   return dataCenterCatalog(parts)
     .filter(({ region }) => regions.length === 0 || regions.includes(region))
     .filter(() => !isNone && (types.length === 0 || types.includes("STANDARD")))
