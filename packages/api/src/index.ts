@@ -7,7 +7,6 @@ export * from "./errors.js";
 export { visible, visibleLines } from "./fields.js";
 export * from "./jobs.js";
 export * from "./logs.js";
-export { cpuFlavors, cudaVersions, dataCenters } from "./machines.js";
 export * from "./pods.js";
 export * from "./registry-auths.js";
 export * from "./secrets.js";

@@ -1,6 +1,8 @@
 import Type from "typebox";
 import { choice, orNull } from "./fields.js";
 
+// The server's rules have these words in tables of their own; a test compares the two.
+
 /** The CPU flavours that endpoints and pods may ask for. */
 export const cpuFlavors = ["cpu3c", "cpu3g", "cpu3m", "cpu5c", "cpu5g", "cpu5m"] as const;
 

@@ -17,8 +17,8 @@ const policy = {
 const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 40"><text x="0" y="27" fill="#fff" font-family="sans-serif" font-size="24" font-weight="600">Millrace</text></svg>`;
 
 /**
- * A page at `/docs` that shows both OpenAPI documents and sends requests with the caller's key, which it keeps only while it is open.
- * The scope must hold the document `document()`, which `/docs/json` and `/docs/yaml` give too.
+ * A page at `/docs` that shows both OpenAPI documents and sends requests with the caller's key, which it keeps only while it
+ * is open. The scope must hold the document `document()`, which `/docs/json` and `/docs/yaml` give too.
  */
 export async function docsPage(app: FastifyInstance, document: () => object): Promise<void> {
   ignoreBodies(app);

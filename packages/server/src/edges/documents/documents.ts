@@ -2,7 +2,7 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { jsonType } from "../shared/replies/replies.js";
 import { descriptions } from "./descriptions.js";
-import { errorName, errorReply } from "./error-replies.js";
+import { errorReply } from "./error-replies.js";
 import { examples } from "./examples.js";
 import { operationIds } from "./operation-ids.js";
 import { replyExample, type Schema } from "./reply-examples.js";
@@ -50,8 +50,8 @@ export async function documented(
 }
 
 /**
- * The document with a name, a tag, a description and examples for each operation. Errors are components, so that each is described once.
- * Operations of the queue have no tag of their own.
+ * The document with a name, a tag, a description and examples for each operation. Errors are components, so that each is
+ * described once. Operations of the queue have no tag of their own.
  */
 function named(document: { paths?: object; components?: object }): object {
   const responses: Record<string, object> = {};
@@ -60,23 +60,22 @@ function named(document: { paths?: object; components?: object }): object {
       const { operationId = operationIds[`${method} ${path}`] ?? "", tags = ["jobs"] } = operation;
       const description = descriptions[operationId]?.replaceAll("\n", " ");
       const replies = Object.entries(operation.responses).map(([status, reply]) => {
-        const { name, error } = errorOf(Number(status), reply) ?? {};
-        if (name === undefined || error === undefined) return [status, withExamples(reply)] as const;
-        responses[name] = error;
-        return [status, { $ref: `#/components/responses/${name}` }] as const;
+        const error = errorOf(Number(status), reply);
+        if (!error) return [status, withExamples(reply)] as const;
+        responses[error.name] = error.reply;
+        return [status, { $ref: `#/components/responses/${error.name}` }] as const;
       });
-      const named = { ...operation, operationId, tags, description, responses: Object.fromEntries(replies) };
-      return [method, { ...named, ...withExample(operation, operationId) }] as const;
+      const whole = { ...operation, operationId, tags, description, responses: Object.fromEntries(replies) };
+      return [method, { ...whole, ...withExample(operation, operationId) }] as const;
     });
     return [path, Object.fromEntries(operations)] as const;
   });
   return { ...document, components: { ...document.components, responses }, paths: Object.fromEntries(paths) };
 }
 
-function errorOf(status: number, { content = {} }: Reply): { name: string; error: object } | undefined {
+function errorOf(status: number, { content = {} }: Reply): ReturnType<typeof errorReply> {
   const [type, media] = Object.entries(content)[0] ?? [];
-  const error = status < 400 || !type || !media ? undefined : errorReply(status, type, media.schema);
-  return error && { name: errorName(status, type as string), error };
+  return status < 400 || !type || !media ? undefined : errorReply(status, type, media.schema);
 }
 
 function withExamples(reply: Reply): object {

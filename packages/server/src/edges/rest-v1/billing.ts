@@ -1,12 +1,12 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
-import { isGpuType, isSameType } from "../../domain/hosts/gpu.js";
+import { isSameType } from "../../domain/hosts/gpu.js";
 import { isThere } from "../../domain/hosts/host.js";
 import { invalid } from "../../errors.js";
 import { dataCenters } from "../../limits/index.js";
 import { visibleEndpoints } from "../../operations/access/visible.js";
-import { gpuTypesHere } from "../../operations/endpoints/endpoint-settings.js";
+import { checkGpuTypes } from "../../operations/endpoints/endpoint-settings.js";
 import type { Parts } from "../../operations/needs.js";
 import { iso } from "../../operations/show-resources.js";
 import { type BillQuery, type BillRecord, bill, periodOf, totalOf } from "../../operations/usage/bill.js";
@@ -35,12 +35,10 @@ interface Query extends BillQuery {
 }
 
 /** The GPU types asked for; refuses one that nobody has heard of. */
-function gpusOf({ here, registry }: Parts, { gpuTypeId }: Query): readonly string[] | undefined {
+function gpusOf(parts: Parts, { gpuTypeId }: Query): readonly string[] | undefined {
   const types = listOf(gpuTypeId);
-  const present = gpuTypesHere(here, registry);
-  const unknown = types?.find((name) => !isGpuType(name, present));
-  if (unknown === undefined) return types;
-  throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeId is not a GPU type known here.`);
+  checkGpuTypes(parts, types ?? [], "gpuTypeId");
+  return types;
 }
 
 /** Whether a GPU type is one of those asked for. */

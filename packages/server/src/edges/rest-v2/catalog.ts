@@ -186,13 +186,14 @@ function cpus(parts: Parts, query: Query) {
   }));
 }
 
-/** How much is free in each place where hosts are. */
+/** Words of the public interface that filter for what no host here has. */
 const worldRegions = [...v2.regions, "SOUTH_AMERICA", "MIDDLE_EAST", "AFRICA", "ANTARCTICA"];
 const certificates = [
   ...["GDPR", "ISO_IEC_27001", "ISO_14001", "PCI_DSS", "HITRUST", "SOC_1_TYPE_2", "SOC_2_TYPE_2", "SOC_3_TYPE_2"],
   ...["ITAR", "FISMA_HIGH", "HIPAA", "RENEWABLE"],
 ];
 
+/** How much is free in each place where hosts are. */
 const placesHere = (parts: Parts, levelAt: (id: string) => v2.AvailabilityLevel) =>
   dataCenterCatalog(parts)
     .filter(({ isHere }) => isHere)

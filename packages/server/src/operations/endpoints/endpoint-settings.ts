@@ -138,29 +138,35 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
 }
 
 /** The GPU types of all hosts. */
-export const gpuTypesHere = ({ facts }: Checking["here"], { hosts }: Checking["registry"]): string[] =>
+const gpuTypesHere = ({ facts }: Checking["here"], { hosts }: Checking["registry"]): string[] =>
   [facts(), ...hosts].flatMap(({ gpus }) => gpus.map(({ name }) => name));
+
+/** Refuses a GPU type that nobody has heard of. */
+export function checkGpuTypes({ here, registry }: Checking, names: readonly string[], field = "gpuTypeIds"): void {
+  const present = gpuTypesHere(here, registry);
+  const unknown = names.find((name) => !isGpuType(name, present));
+  if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in ${field} is not a GPU type known here.`);
+}
 
 /** The GPU types that are asked for, by type or tier; refuses unknown ones. */
 export function gpuTypes(
-  { here, registry }: Checking,
+  needs: Checking,
   input: EndpointInput,
   before: readonly string[],
   modify: boolean,
 ): readonly string[] {
   const { gpuTypeIds, gpuIds } = input;
   if (gpuTypeIds) {
-    const present = gpuTypesHere(here, registry);
     // a type chosen earlier stays allowed after its last GPU is gone
-    const unknown = gpuTypeIds.find((name) => !before.includes(name) && !isGpuType(name, present));
-    if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in gpuTypeIds is not a GPU type known here.`);
+    const added = gpuTypeIds.filter((name) => !before.includes(name));
+    checkGpuTypes(needs, added);
     return gpuTypeIds;
   }
   if (gpuTypeIds === null) return [];
   if (gpuIds === undefined || gpuIds === null || gpuIds === "") return before;
   // sending back the tiers we showed must not widen a finer choice of types
   if (modify && gpuIds === tiersOfTypes(before)) return before;
-  const found = typesOfTiers(gpuIds, [...gpuTypesHere(here, registry), ...before]);
+  const found = typesOfTiers(gpuIds, [...gpuTypesHere(needs.here, needs.registry), ...before]);
   if ("unknown" in found)
     throw invalid(`'${found.unknown.slice(0, 80)}' in gpuIds is neither a GPU tier nor a GPU type known here.`);
   if (found.types.length === 0) throw invalid("'gpuIds' excludes every GPU type that it names.");
