@@ -71,10 +71,10 @@ describe.concurrent("a rate limit", () => {
   it("applies to cancelling too: a hundred in ten seconds", async (test) => {
     const endpoint = await makeQueue(test, server);
     const cancel = () => call(server, "POST", `/v2/${endpoint}/cancel/01890a5d-ac96-774b-bcce-b302099a8057-u1`);
-    const statuses: number[] = [];
-    for (let n = 0; n < 101; n++) statuses.push((await cancel()).status);
+    // all at once, for a slow machine needs more than ten seconds for one after the other
+    const statuses = (await Promise.all(Array.from({ length: 101 }, cancel))).map(({ status }) => status);
     expect(statuses.filter((status) => status === 404)).toHaveLength(100);
-    expect(statuses.at(-1)).toBe(429);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
   });
 
   it("counts calls in flight: the 401st /runsync at a time is refused", async (test) => {

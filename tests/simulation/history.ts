@@ -14,8 +14,9 @@ export interface Outcome {
 
 /** Runs one history to its end, or to the first violation. */
 export async function runHistory(script: Script, directory: string): Promise<Outcome> {
-  const world = await World.open(script, directory);
+  const world = await World.create(script, directory);
   try {
+    await world.open();
     for (const step of script.steps) {
       world.note(`step: ${JSON.stringify(step)}`);
       await take(world, step);

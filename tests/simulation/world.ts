@@ -111,15 +111,13 @@ export class World implements Scene {
     };
   }
 
-  /** A world with a server, a template and the script's endpoints. */
-  static async open(script: Script, directory: string): Promise<World> {
+  static async create(script: Script, directory: string): Promise<World> {
     const { stores, hostNo, keyHash } = await openStores();
-    const world = new World(script, stores, hostNo, keyHash, directory);
-    await world.#open();
-    return world;
+    return new World(script, stores, hostNo, keyHash, directory);
   }
 
-  async #open(): Promise<void> {
+  /** Starts a server, and creates a template and the script's endpoints. */
+  async open(): Promise<void> {
     this.#startServer();
     await this.settle();
     void this.ask(async ({ parts, admin }) => {
