@@ -71,10 +71,13 @@ describe.concurrent("a rate limit", () => {
   it("applies to cancelling too: a hundred in ten seconds", async (test) => {
     const endpoint = await makeQueue(test, server);
     const cancel = () => call(server, "POST", `/v2/${endpoint}/cancel/01890a5d-ac96-774b-bcce-b302099a8057-u1`);
-    // all at once, for a slow machine needs more than ten seconds for one after the other
-    const statuses = (await Promise.all(Array.from({ length: 101 }, cancel))).map(({ status }) => status);
+    const statuses: number[] = [];
+    // ten at a time: one after the other, a slow machine needs more than ten seconds
+    for (let n = 0; n < 10; n++)
+      statuses.push(...(await Promise.all(Array.from({ length: 10 }, cancel))).map(({ status }) => status));
+    statuses.push((await cancel()).status);
     expect(statuses.filter((status) => status === 404)).toHaveLength(100);
-    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+    expect(statuses.at(-1)).toBe(429);
   });
 
   it("counts calls in flight: the 401st /runsync at a time is refused", async (test) => {

@@ -111,6 +111,7 @@ export class World implements Scene {
     };
   }
 
+  /** A world that stands still: `open` starts it, and what breaks from then on is a violation like any other. */
   static async create(script: Script, directory: string): Promise<World> {
     const { stores, hostNo, keyHash } = await openStores();
     return new World(script, stores, hostNo, keyHash, directory);
