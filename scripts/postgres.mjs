@@ -9,6 +9,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -171,13 +172,24 @@ function answers(port) {
   });
 }
 
-/** After a crash the backends notice a moment later that their parent is gone; until then a new start is refused. */
+/**
+ * After a crash the backends notice a moment later that their parent is gone; until then a new start is refused. Their
+ * command lines name no folder, but every one works in the cluster's.
+ */
 async function untilGone(data) {
   const deadline = Date.now() + readyWithinMs;
   while (Date.now() < deadline) {
-    const { stdout } = spawnSync("pgrep", ["-f", data], { encoding: "utf8" });
-    if (stdout.trim() === "") return;
+    if (!readdirSync("/proc").some((name) => /^\d+$/.test(name) && folderOf(name) === data)) return;
     await sleep(20);
+  }
+}
+
+/** A process's working folder; undefined if it has ended, or belongs to another user. */
+function folderOf(pid) {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return undefined;
   }
 }
 
