@@ -8,8 +8,7 @@ export const jobs = {
   requestsPageMax: 100,
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is a single reply, made in memory
-  requestsSliceBytes: mib, // of a large page, read and made in one turn
-  requestsShortBytesMax: 256 * kib, // a page up to this size is read directly, a larger one into borrowed memory
+  requestsSliceBytes: 256 * kib, // read and made in one turn; a page up to this size is read directly, a larger one into borrowed memory
   searchedRows: 4_000, // jobs that a search scans at a time on SQLite: about 2 ms
   queuePositionMax: 1_000, // beyond this, counting costs more than it tells
   purgeBatch: 500, // a larger batch would hold the event loop for 50 ms

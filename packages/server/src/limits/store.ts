@@ -21,7 +21,7 @@ export const store = {
   wordLanes: 3, // connections for writes of workers and our own; clients' writes have as many
   readersMax: 6,
   chunkReadersMax: 3, // of them for events, so that a hundred followers leave some to everyone else
-  pageReadersMax: 2, // the same for pages of small jobs
+  pageReadersMax: 2, // the same for slices of pages
   textReadersMax: 2, // the same for large texts, each of which takes some tens of milliseconds of the database's time
   rowsReadAtOnce: 500, // endpoints or templates changed by another server, read in one query
   rowBytesReadAtOnce: 128 * kib, // of their settings; 10,000 variables take 3 ms to parse

@@ -25,7 +25,7 @@ export interface JobPage extends LentBody {
  * memory, a slice at a time; a job whose own texts exceed a page gets a page to itself.
  */
 export async function listJobs(needs: Listing, endpoint: Endpoint, query: JobQuery, gone: Signal): Promise<JobPage> {
-  const short = await readSlice(needs, endpoint, query, limits.requestsShortBytesMax, gone);
+  const short = await readSlice(needs, endpoint, query, limits.requestsSliceBytes, gone);
   const isAll = short.jobs.length === query.limit || !short.more;
   if (isAll && short.jobs.every(({ unreadBytes }) => unreadBytes === 0)) {
     return pageOf(await textsOf(needs, endpoint, short.jobs), short, nothingLent);

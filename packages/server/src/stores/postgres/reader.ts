@@ -57,8 +57,8 @@ export const readerSql = {
 };
 
 /**
- * Reads of the queue: everything requested in one turn of the event loop is one query. Large texts and pages are
- * read on connections of their own.
+ * Reads of the queue: everything requested in one turn of the event loop is one query. Large texts are read on
+ * connections of their own, and slices of pages in turn by endpoint.
  */
 export function postgresJobReader(reads: Connections, textReads: Connections): JobReader {
   const find = gathered(async (asked: readonly JobQuery[]) => {
@@ -103,7 +103,7 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     list: async ({ endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now }) => {
       const values = { endpointNo, beforeNo, now, limit, bytesMax };
       const read = (...statement: Parameters<Connections["read"]>) =>
-        bytesMax > limits.requestsShortBytesMax
+        bytesMax > limits.requestsSliceBytes
           ? textReads.read<PageRow>(...statement)
           : pages.do(endpointNo, () => reads.read<PageRow>(...statement));
       if (!status) return toPage(await read(...readerSql.list.with(values)));
