@@ -98,7 +98,7 @@ CREATE TABLE delivery (
   no INTEGER PRIMARY KEY AUTOINCREMENT, job_no INTEGER NOT NULL, job_id TEXT NOT NULL, endpoint_no INTEGER NOT NULL,
   webhook_id TEXT NOT NULL, url TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
   state TEXT NOT NULL CHECK (state IN ('pending', 'delivered', 'failed')), next_at INTEGER, ended_at INTEGER
-, held_by INTEGER) STRICT;
+, held_by INTEGER, held_bytes INTEGER) STRICT;
 
 CREATE INDEX delivery_due ON delivery (next_at) WHERE state = 'pending';
 
@@ -231,12 +231,14 @@ CREATE TABLE price (
 
 CREATE TABLE receiver (
   no INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, owner_no INTEGER NOT NULL, origin TEXT NOT NULL,
-  failures INTEGER NOT NULL, failing_at INTEGER, error TEXT, attempted_at INTEGER NOT NULL, paused_at INTEGER,
+  failures INTEGER NOT NULL, failing_at INTEGER, error TEXT, attempted_at INTEGER NOT NULL, paused_at INTEGER, holds INTEGER NOT NULL DEFAULT 0,
   UNIQUE (owner_no, origin)
 ) STRICT;
 
-CREATE INDEX receiver_paused ON receiver (no) WHERE paused_at IS NOT NULL;
-
 CREATE INDEX receiver_attempted ON receiver (attempted_at) WHERE paused_at IS NULL;
 
-CREATE INDEX delivery_held ON delivery (held_by, no) WHERE held_by IS NOT NULL;
+CREATE INDEX delivery_held ON delivery (held_by, no, held_bytes) WHERE held_by IS NOT NULL;
+
+CREATE INDEX delivery_held_of ON delivery (endpoint_no, no) WHERE held_by IS NOT NULL;
+
+CREATE INDEX receiver_resumed ON receiver (no) WHERE holds = 1 AND paused_at IS NULL;

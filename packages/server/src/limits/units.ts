@@ -5,3 +5,4 @@ export const hour = 60 * minute;
 export const day = 24 * hour;
 export const kib = 1_024;
 export const mib = 1_024 * kib;
+export const gib = 1_024 * mib;

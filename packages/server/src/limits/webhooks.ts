@@ -1,4 +1,4 @@
-import { day, kib, mib, minute, second } from "./units.js";
+import { day, gib, kib, mib, minute, second } from "./units.js";
 
 /** Webhooks. */
 export const webhooks = {
@@ -26,7 +26,8 @@ export const webhooks = {
   receiversPerUserMax: 1_000,
   receiversShown: 100, // a page of the list
   receiverFailing: 5, // attempts in a row that failed: it is told, and shown as failing
-  receiverHeldMax: 10_000, // deliveries that wait for a paused receiver, with their jobs
+  heldPerUserMax: 10_000, // deliveries that wait for a user's paused receivers, with their jobs
+  heldBytesPerUserMax: gib, // of their bodies
   receiverReleasedAtOnce: 500, // of them, in one commit
   receiverKeptMs: 7 * day, // without an attempt
   webhookUnrecordedMax: 512, // attempts that could not be recorded; beyond it no more are made

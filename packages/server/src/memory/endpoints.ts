@@ -129,15 +129,26 @@ export class Endpoints {
     this.#forgetting.add(listener);
   }
 
-  /** Forgets endpoints that were deleted before a time, unless they are in use. Affects memory only. */
-  forget(deletedBefore: number, isUsed: (endpointNo: number) => boolean): void {
-    for (const { no, id, deletedAt } of this.#byNo.values()) {
-      if (deletedAt === undefined || deletedAt > deletedBefore || isUsed(no)) continue;
-      this.#byNo.delete(no);
-      this.#nos.delete(id);
-      this.#slots.delete(no);
-      for (const listener of this.#forgetting) listener(no, id);
+  /**
+   * Forgets endpoints that were deleted before a time, unless they are in use or something of theirs is left to do, such
+   * as a held delivery. Affects memory only.
+   */
+  async forget(deletedBefore: number, isUsed: (endpointNo: number) => boolean): Promise<void> {
+    const old = [...this.#byNo.values()].filter(
+      ({ no, deletedAt }) => deletedAt !== undefined && deletedAt <= deletedBefore && !isUsed(no),
+    );
+    for (let n = 0; n < old.length; n += limits.forgottenAtOnce) {
+      const some = old.slice(n, n + limits.forgottenAtOnce);
+      const needed = new Set(await this.#store.needed(some.map(({ no }) => no)));
+      for (const { no, id } of some) if (!needed.has(no) && !isUsed(no)) this.#forget(no, id);
     }
+  }
+
+  #forget(no: number, id: string): void {
+    this.#byNo.delete(no);
+    this.#nos.delete(id);
+    this.#slots.delete(no);
+    for (const listener of this.#forgetting) listener(no, id);
   }
 
   #found(id: string): Endpoint | undefined {

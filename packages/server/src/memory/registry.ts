@@ -280,12 +280,12 @@ export class Registry {
   /** Forgets which rows were changed long ago: all servers have read them. */
   forgetChanges = (): Promise<void> => this.#cursor.forget();
   /**
-   * Forgets workers that ended, and endpoints that were deleted, before a time, once their workers have ended. Affects
-   * memory only.
+   * Forgets workers that ended, and endpoints that were deleted, before a time, once nothing of theirs is left to do.
+   * Affects memory only.
    */
-  forgetEnded(before: number): void {
+  async forgetEnded(before: number): Promise<void> {
     this.#workers.forget(before);
-    this.#endpoints.forget(before, (endpointNo) => this.workersOf(endpointNo).length > 0);
+    await this.#endpoints.forget(before, (endpointNo) => this.workersOf(endpointNo).length > 0);
   }
   /** How many entries memory has for endpoints and workers. */
   get size(): number {

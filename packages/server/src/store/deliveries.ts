@@ -12,6 +12,9 @@ export interface Delivery {
   readonly heldBy: number | undefined;
 }
 
+/** A delivery's state as its owner sees it: one that a paused receiver holds back is pending, but not due. */
+export type DeliveryState = Delivery["state"] | "held";
+
 export interface Attempt {
   readonly at: number;
   readonly status: number | undefined;
@@ -47,7 +50,7 @@ export interface AttemptMade {
 export interface DeliveryQuery {
   readonly endpointNos: readonly number[];
   readonly jobId?: string | undefined;
-  readonly state?: Delivery["state"] | undefined;
+  readonly state?: DeliveryState | undefined;
   readonly beforeNo?: number | undefined;
   readonly limit: number;
 }

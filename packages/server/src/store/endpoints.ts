@@ -21,8 +21,10 @@ export interface EndpointStore {
   /** Saves the settings, and makes a new version if `release` is given. Any save ends crash-loop pauses. */
   save(no: number, settings: EndpointSettings, release: NewRelease | undefined): Promise<void>;
   remove(no: number, now: number): Promise<void>;
-  /** All endpoints that are not deleted, or that still have jobs or workers. */
+  /** All endpoints that are not deleted, or that still have jobs, workers or deliveries. */
   all(): Promise<Endpoint[]>;
+  /** Of these deleted endpoints, returns those that still have jobs, workers or deliveries. */
+  needed(nos: readonly number[]): Promise<number[]>;
   /** The existing endpoints with these numbers, deleted or not. */
   some(nos: readonly number[]): Promise<Endpoint[]>;
   /** Of these ids, returns the ids of endpoints that exist and are not deleted. */

@@ -24,7 +24,7 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 const query = Type.Object({
   jobId: text("Only deliveries of this job."),
   endpointId: text("Only deliveries of this endpoint's jobs."),
-  state: text("Only deliveries in this state: pending, delivered or failed."),
+  state: text("Only deliveries in this state: pending, held (by a paused receiver), delivered or failed."),
   before: text("The id of a delivery, such as the last one of the page before: only older ones."),
   limit: text(`How many deliveries, 1 to ${limits.deliveriesShown}, which is the default.`),
 });
@@ -72,6 +72,7 @@ function receiverRoutes(app: FastifyInstance, parts: Parts): void {
     doc("Where your webhooks go, by scheme, host and port", tag, Type.Array(api.WebhookReceiver), {
       querystring: Type.Object({
         after: text("The origin of a receiver, such as the last one of the page before: only later ones."),
+        state: text("Only receivers in this state: healthy, failing or paused."),
         limit: text(`How many receivers, 1 to ${limits.receiversShown}, which is the default.`),
       }),
     }),

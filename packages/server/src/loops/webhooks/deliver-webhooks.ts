@@ -125,7 +125,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
       for (const each of calls.inTurns(ready)) launch(each, now, signal);
       const wasFirst = after === undefined;
       after = page.length < limits.webhookPage ? undefined : page.at(-1);
-      if (after !== undefined || released > 0) return now;
+      if (after !== undefined || released) return now;
       bodies.endRound();
       // the end of a delivery in flight rings as well
       if (memory.isBusy || due.length > 0 || !wasFirst) return now + limits.webhookLookMs;

@@ -1,6 +1,7 @@
 import { limits } from "../../limits/index.js";
+import { gib } from "../../limits/units.js";
 import type { Needs } from "../../operations/needs.js";
-import type { Attempt, Delivery } from "../../store/index.js";
+import type { Attempt, Delivery, DueDelivery, Held, HeldSum, Target } from "../../store/index.js";
 
 type Holding = Needs<"deliveries" | "receivers" | "registry" | "bell" | "emit" | "ids">;
 
@@ -11,40 +12,68 @@ const ownerOf = ({ registry }: Holding, { endpointNo }: Delivery): number | unde
   registry.endpointByNo(endpointNo)?.ownerNo;
 
 /**
- * Holds back deliveries to paused receivers, and returns their numbers. Beyond what a receiver may hold, they end: the
- * attempt says why.
+ * Holds back deliveries to paused receivers, and returns their numbers. Beyond what an owner's receivers may hold, they
+ * end: the attempt says why.
  */
-export async function heldBack(needs: Holding, due: readonly Delivery[], now: number): Promise<ReadonlySet<number>> {
+export async function heldBack(needs: Holding, due: readonly DueDelivery[], now: number): Promise<ReadonlySet<number>> {
   const { deliveries, receivers, bell } = needs;
-  const paused = due.length === 0 ? [] : await receivers.paused();
+  const paused = await receivers.paused([...targetsOf(needs, due).values()]);
   if (paused.length === 0) return new Set();
-  const byTarget = new Map(paused.map((receiver) => [`${receiver.ownerNo} ${receiver.origin}`, receiver.no]));
+  const byTarget = new Map(paused.map((receiver) => [keyOf(receiver), receiver]));
   const found = due.flatMap((delivery) => {
-    const receiverNo = byTarget.get(`${ownerOf(needs, delivery)} ${originOf(delivery)}`);
-    return receiverNo === undefined ? [] : [{ delivery, receiverNo }];
+    const target = targetOf(needs, delivery);
+    const receiver = target && byTarget.get(keyOf(target));
+    return receiver ? [{ delivery, receiver }] : [];
   });
-  const counts = new Map(await receivers.holding([...new Set(found.map(({ receiverNo }) => receiverNo))]));
-  for (const { delivery, receiverNo } of found) {
-    const count = counts.get(receiverNo) ?? 0;
-    counts.set(receiverNo, count + 1);
-    if (count < limits.receiverHeldMax) {
-      await receivers.hold(delivery.no, receiverNo);
+  const sums = new Map(await receivers.holdingOf([...new Set(paused.map(({ ownerNo }) => ownerNo))]));
+  const held: Held[] = [];
+  const full: { readonly delivery: Delivery; readonly why: string }[] = [];
+  for (const { delivery, receiver } of found) {
+    const { count, bytes } = sums.get(receiver.ownerNo) ?? { count: 0, bytes: 0 };
+    const sum = { count: count + 1, bytes: bytes + delivery.bytes };
+    const why = whyFull(sum);
+    if (why !== undefined) {
+      full.push({ delivery, why });
       continue;
     }
-    const error = `its receiver is paused, and ${limits.receiverHeldMax} deliveries wait for it already`;
+    sums.set(receiver.ownerNo, sum);
+    held.push({ deliveryNo: delivery.no, receiverNo: receiver.no, bytes: delivery.bytes });
+  }
+  await receivers.hold(held);
+  for (const { delivery, why } of full) {
+    const error = `its receiver is paused, and ${why} wait for your paused receivers already`;
     const attempt = { at: now, status: undefined, error, durationMs: 0 };
     await deliveries.record({ deliveryNo: delivery.no, attempt, outcome: { state: "failed" } });
-    bell.ring("expiries");
   }
+  if (full.length > 0) bell.ring("expiries");
   return new Set(found.map(({ delivery }) => delivery.no));
 }
+
+/** What an owner's receivers hold too much of; undefined if they may hold this. */
+function whyFull({ count, bytes }: HeldSum): string | undefined {
+  if (count > limits.heldPerUserMax) return `${limits.heldPerUserMax} deliveries`;
+  return bytes > limits.heldBytesPerUserMax ? `deliveries of ${limits.heldBytesPerUserMax / gib} GiB` : undefined;
+}
+
+function targetOf(needs: Holding, delivery: Delivery): Target | undefined {
+  const [ownerNo, origin] = [ownerOf(needs, delivery), originOf(delivery)];
+  return ownerNo === undefined || origin === "" ? undefined : { ownerNo, origin };
+}
+
+/** Where these deliveries go, each target once. */
+function targetsOf(needs: Holding, due: readonly Delivery[]): Map<string, Target> {
+  const targets = due.flatMap((delivery) => targetOf(needs, delivery) ?? []);
+  return new Map(targets.map((target) => [keyOf(target), target]));
+}
+
+const keyOf = ({ ownerNo, origin }: Target): string => `${ownerNo} ${origin}`;
 
 /** Notes how an attempt went for its receiver; tells once when one keeps failing. */
 export async function noteReceiver(needs: Holding, delivery: Delivery, attempt: Attempt): Promise<void> {
   const { receivers, registry, ids, emit } = needs;
-  const ownerNo = ownerOf(needs, delivery);
-  const origin = originOf(delivery);
-  if (ownerNo === undefined || origin === "") return;
+  const target = targetOf(needs, delivery);
+  if (!target) return;
+  const { ownerNo, origin } = target;
   const error = attempt.status === 200 ? undefined : (attempt.error ?? `it answered ${attempt.status}`);
   const heard = { id: ids.resource(), ownerNo, origin, at: attempt.at, error };
   const failures = await receivers.note(heard, limits.receiversPerUserMax);

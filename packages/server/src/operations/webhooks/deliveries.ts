@@ -2,13 +2,13 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
-import type { Attempt, Delivery, DeliveryWithAttempts } from "../../store/index.js";
+import type { Attempt, Delivery, DeliveryState, DeliveryWithAttempts } from "../../store/index.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import { seesMore, visibleEndpoints } from "../access/visible.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 
-const states = ["pending", "delivered", "failed"] as const satisfies readonly Delivery["state"][];
+const states = ["pending", "held", "delivered", "failed"] as const satisfies readonly DeliveryState[];
 
 /** What a caller asks of the list of deliveries, as it came. */
 export interface DeliveriesAsked {
@@ -109,7 +109,7 @@ async function whyNot(
   return "There is nothing to send: the job is no longer kept, or it runs again.";
 }
 
-const isState = (text: string): text is Delivery["state"] => (states as readonly string[]).includes(text);
+const isState = (text: string): text is DeliveryState => (states as readonly string[]).includes(text);
 
 function countOf(given = String(limits.deliveriesShown)): number {
   const count = Number(given);

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { made, refused } from "../../edges/rest-v1/answers-fixture.js";
 import { limits } from "../../limits/index.js";
+import { forgetEndedLoop } from "../../loops/forget-ended.js";
 import type { LiveWorker } from "../../memory/registry.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 
@@ -102,22 +104,70 @@ describe("A webhook receiver", () => {
 
   it("holds a bounded number; the rest ends, and says why", async () => {
     await completed();
-    const { id, no } = { ...(await one(bad)), no: (await scene.stores.receivers.paused()).length };
-    expect(no).toBe(0);
+    const { id } = await one(bad);
     await turn(id, "pause");
     const { receivers } = scene.parts;
-    const holding = receivers.holding;
-    Object.assign(receivers, {
-      holding: async (nos: number[]) => new Map(nos.map((no) => [no, limits.receiverHeldMax])),
-    });
+    const { holdingOf } = receivers;
+    const most = { count: limits.heldPerUserMax, bytes: limits.heldBytesPerUserMax };
+    for (const [already, why] of [
+      [{ count: most.count, bytes: 0 }, /paused, and 10000 deliveries wait for your paused receivers/],
+      [{ count: 1, bytes: most.bytes }, /paused, and deliveries of 1 GiB wait/],
+    ] as const) {
+      Object.assign(receivers, { holdingOf: async (owners: number[]) => new Map(owners.map((no) => [no, already])) });
+      const job = await completed();
+      expect(await deliveries(`jobId=${job}`)).toMatchObject([
+        { state: "failed", attempts: [{ error: expect.stringMatching(why) }] },
+      ]);
+    }
+    Object.assign(receivers, { holdingOf });
+    await completed();
+    expect(await one(bad)).toMatchObject({ held: 1 });
+  });
+
+  it("counts the bytes of what it holds for its owner", async () => {
+    await completed();
+    await turn((await one(bad)).id, "pause");
+    const id = await scene.running(endpoint, worker, { input: {}, webhook: `${bad}/hook` });
+    await scene.done(worker, id, { output: "x".repeat(10_000) });
+    await scene.advance(100);
+    const sum = (await scene.stores.receivers.holdingOf([endpoint.ownerNo])).get(endpoint.ownerNo);
+    expect(sum).toMatchObject({ count: 1 });
+    expect(sum?.bytes).toBeGreaterThan(10_000);
+    expect(sum?.bytes).toBeLessThan(11_000);
+  });
+
+  it("lists what is held, and receivers by their state", async () => {
+    await completed();
+    await completed(good);
+    const { id } = await one(bad);
+    await turn(id, "pause");
+    const held = await completed();
+    expect((await deliveries("state=held")).map(({ jobId }: Json) => jobId)).toEqual([held]);
+    expect(await deliveries(`state=held&jobId=${held}`)).toHaveLength(1);
+    expect([await deliveries("state=pending"), await deliveries(`state=pending&jobId=${held}`)]).toEqual([[], []]);
+    expect(await deliveries("state=delivered")).toHaveLength(2);
+    expect((await list("?state=paused")).map(({ origin }: Json) => origin)).toEqual([bad]);
+    expect((await list("?state=healthy")).map(({ origin }: Json) => origin)).toEqual([good]);
+    expect(await list("?state=failing")).toEqual([]);
+    await refused(http.get("/v1/webhooks/receivers?state=ill"), 400, /'state' must be one of healthy, failing, paused/);
+    await refused(http.get("/v1/webhooks/deliveries?state=ill"), 400, /'state' must be one of pending, held/);
+  });
+
+  it("gets what was held for an endpoint that was deleted long ago", async () => {
+    await completed();
+    const { id } = await one(bad);
+    await turn(id, "pause");
     const job = await completed();
-    Object.assign(receivers, { holding });
-    expect(await deliveries(`jobId=${job}`)).toMatchObject([
-      {
-        state: "failed",
-        attempts: [{ error: expect.stringMatching(/its receiver is paused, and 10000 deliveries wait/) }],
-      },
-    ]);
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
+    await scene.parts.registry.removeEndpoint(endpoint, scene.clock.now());
+    await scene.advance(2 * limits.workerRowKeptMs);
+    await forgetEndedLoop(scene.parts).tick(scene.clock.now(), new AbortController().signal);
+    await turn(id, "resume");
+    await scene.advance(2_000);
+    expect(scene.sender.posts.at(-1)?.body).toMatchObject({ id: job, status: "COMPLETED" });
+    await scene.advance(1_000);
+    await forgetEndedLoop(scene.parts).tick(scene.clock.now(), new AbortController().signal);
+    expect(scene.parts.registry.endpointByNo(endpoint.no)).toBeUndefined();
   });
 
   it("sends more than one batch of what it held", async () => {
@@ -169,7 +219,7 @@ describe("A webhook receiver", () => {
     await scene.stores.receivers.note(heard("b"), 2);
     await scene.stores.receivers.note(heard("c"), 2);
     await scene.stores.receivers.note(heard("a"), 2);
-    const found = await scene.stores.receivers.list({ ownerNo: 1, limit: 10 });
+    const found = await scene.stores.receivers.list({ ownerNo: 1, failing: 5, limit: 10 });
     expect(found.map(({ origin }) => origin)).toEqual(["a", "b"]);
   });
 });

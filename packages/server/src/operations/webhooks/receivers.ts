@@ -3,13 +3,24 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
-import type { Receiver } from "../../store/index.js";
+import type { Receiver, ReceiverState } from "../../store/index.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import { seesMore } from "../access/visible.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 
 type Looking = Needs<"receivers">;
+
+const states = ["healthy", "failing", "paused"] as const satisfies readonly ReceiverState[];
+
+const isState = (text: string): text is ReceiverState => (states as readonly string[]).includes(text);
+
+/** What a caller asks of the list of receivers, as it came. */
+interface ReceiversAsked {
+  readonly after?: string | undefined;
+  readonly state?: string | undefined;
+  readonly limit?: string | undefined;
+}
 
 /** A receiver as callers see it, with how many deliveries wait for its resumption. */
 function showWith({ id, origin, failures, failingAt, error, attemptedAt, pausedAt }: Receiver, held: number) {
@@ -36,13 +47,15 @@ export async function showReceivers({ receivers }: Looking, some: readonly Recei
 export async function receiversOf(
   needs: Looking,
   caller: ApiKey,
-  { after, limit = String(limits.receiversShown) }: { after?: string | undefined; limit?: string | undefined },
+  { after, state, limit = String(limits.receiversShown) }: ReceiversAsked,
 ) {
   seesMore(caller, "webhook receivers");
   const count = Number(limit);
   if (!/^\d{1,3}$/.test(limit) || count < 1 || count > limits.receiversShown)
     throw invalid(`'limit' must be a whole number from 1 to ${limits.receiversShown}.`);
-  return showReceivers(needs, await needs.receivers.list({ ownerNo: caller.ownerNo, after, limit: count }));
+  if (state !== undefined && !isState(state)) throw invalid(`'state' must be one of ${states.join(", ")}.`);
+  const asked = { ownerNo: caller.ownerNo, after, state, failing: limits.receiverFailing, limit: count };
+  return showReceivers(needs, await needs.receivers.list(asked));
 }
 
 /** One of the caller's receivers. */

@@ -1,14 +1,9 @@
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
-import { endpointDefaults } from "../../domain/endpoints/endpoint.js";
-import { plainRelease, workerChanges } from "../../testing/facts-fixture.js";
 import { makeDatabase } from "../contracts/postgres-fixture.js";
-import { textsInPlace } from "../tables/job-row.js";
-import { tableStores } from "../tables/open.js";
-import type { Tables } from "../tables/schema.js";
 import { connectionConfig } from "./connection/connections.js";
+import { coolStatements } from "./cool-statements-fixture.js";
 import { changeSql } from "./jobs/change.js";
 import { settleSql } from "./jobs/settle.js";
 import { submitSql } from "./jobs/submit.js";
@@ -45,6 +40,10 @@ const load = `
   INSERT INTO delivery (job_no, job_id, endpoint_no, webhook_id, url, state, next_at, ended_at)
   SELECT no, id, endpoint_no, 'msg', 'http://a', CASE WHEN no % 100 = 0 THEN 'pending' ELSE 'delivered' END, no,
     CASE WHEN no % 100 > 0 THEN no END FROM job WHERE no % 10 = 0;
+  INSERT INTO receiver (id, owner_no, origin, failures, attempted_at, paused_at, holds)
+  SELECT 'receiver' || n, n % 200 + 1, 'https://' || n, n % 7, n, CASE WHEN n % 10 = 0 THEN n END, (n % 10 = 0)::int
+  FROM generate_series(1, 5000) n;
+  UPDATE delivery SET held_by = job_no / 100, held_bytes = 10, next_at = NULL WHERE job_no % 1000 = 0;
   INSERT INTO attempt SELECT no, 1, 1, 200, NULL, 1 FROM delivery;
   INSERT INTO decision (endpoint_no, from_at, until_at, times, inputs, outcome, reason)
   SELECT n % 20 + 1, n, n, 1, '{}', 'none', 'none' FROM generate_series(1, 5000) n;
@@ -52,7 +51,7 @@ const load = `
   INSERT INTO rate_grant SELECT 'name' || n, n, 1 FROM generate_series(1, 5000) n;
 `;
 const setNumbers = `SELECT setval(pg_get_serial_sequence(c.relname, 'no'), 1000000) FROM pg_class c
-  WHERE relname IN ('endpoint', 'worker', 'delivery', 'decision')`;
+  WHERE relname IN ('endpoint', 'worker', 'delivery', 'receiver', 'decision')`;
 
 interface Node {
   readonly "Node Type": string;
@@ -101,7 +100,7 @@ const flat = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(flat)]
 /** Tables with few rows, such as servers, hosts and leases. */
 const small = /^(place|schema|server|host|user|api_key|template|volume|registry_auth|endpoint|lease|revision)$/;
 /** Indexes of live rows: a full scan of each is short. */
-const short = /^(job_held|worker_endpoint|delivery_due|delivery_of|endpoint_pkey)$/;
+const short = /^(job_held|worker_endpoint|delivery_due|delivery_of|receiver_resumed|endpoint_pkey)$/;
 
 /** Clean-up that runs now and then: it may look past other rows. */
 const rare = /^delete from "attempt"/;
@@ -137,64 +136,6 @@ const hot: Record<string, string> = Object.fromEntries(
     ]),
   ),
 );
-
-/** Every statement of the cool tables, as the stores compile it. */
-async function cool(): Promise<Record<string, string>> {
-  const texts: string[] = [];
-  const note = <Rows>(query: { sql: string }, rows: Rows): Rows => {
-    texts.push(query.sql);
-    return rows;
-  };
-  const dialect = {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  };
-  const stores = tableStores({
-    sql: new Kysely<Tables>({ dialect }),
-    texts: textsInPlace,
-    read: async (query) => note(query, []),
-    write: async (queries) =>
-      queries.map((query) => note(query, [{ no: 1, settings: "{}", handle: null, exit: null }])),
-  });
-  const settings = { ...endpointDefaults, name: "a", templateId: "b" };
-  const { endpoints, workers, deliveries, decisions, access, hosts } = stores;
-  await endpoints.all();
-  await endpoints.save(1, settings, plainRelease);
-  await endpoints.remove(1, 1);
-  await endpoints.noteStart(1, { present: 1, tried: 1, failedStarts: 3, at: 1, isHeld: true });
-  await endpoints.noteStart(1, { present: 1, tried: 1, failedStarts: 0, at: 1, isHeld: false });
-  await endpoints.release(1, 1);
-  await workers.all(1);
-  await workers.ofEndpoint(1, 10);
-  await workers.find("worker00000001");
-  await workers.change(1, workerChanges.close);
-  await workers.place(1, { hostNo: 1, resources: { gpus: [], cpus: 1, memoryMib: 1 }, placedAt: 1 });
-  await workers.forget(1, 1);
-  await deliveries.due({ now: 1, limit: 10 });
-  await deliveries.due({ now: 1, limit: 10, after: { no: 1, nextAt: 1 } });
-  await deliveries.heads({ now: 1, afterEndpointNo: 0, endpoints: 10 });
-  await deliveries.nextDue();
-  const attempt = { at: 1, status: 200, error: undefined, durationMs: 1 };
-  await deliveries.record({ deliveryNo: 1, attempt, outcome: { state: "delivered" } });
-  await deliveries.list({ endpointNos: [1, 2], limit: 10 });
-  await deliveries.list({ endpointNos: [1, 2], state: "failed", beforeNo: 9, limit: 10 });
-  await deliveries.list({ endpointNos: [1, 2], jobId: "job", limit: 10 });
-  await deliveries.find("msg");
-  await deliveries.redeliver({ deliveryNo: 1, triesMax: 3, now: 1 });
-  await deliveries.forget(1, 1);
-  await decisions.record({
-    endpointNo: 1,
-    decision: { at: 1, inputs: "", outcome: "", reason: "" },
-    ended: { untilAt: 1, times: 1 },
-  });
-  await decisions.list(1, 10).then(() => decisions.forget(1, 1));
-  await access.keys();
-  await access.users();
-  await hosts.ensure("host", 1);
-  return Object.fromEntries(texts.map((text) => [text, text]));
-}
 
 describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")} jobs stored, tables %s`, (state) => {
   const plan = (text: string) => planOf(clients.get(state)!, text);
@@ -264,7 +205,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
 
   it("no statement of the cool tables scans a table that may be long", async () => {
     const found: string[] = [];
-    for (const text of Object.values(await cool())) {
+    for (const text of Object.values(await coolStatements())) {
       if (rare.test(text)) continue;
       for (const scan of scans(await plan(text))) found.push(`${scan}: ${text}`);
     }
@@ -272,7 +213,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
   });
 
   it("finds the deliveries of a job by its id", async () => {
-    const [list] = Object.keys(await cool()).filter((text) => /from "delivery" .*"job_id" =/.test(text));
+    const [list] = Object.keys(await coolStatements()).filter((text) => /from "delivery" .*"job_id" =/.test(text));
     const used = (await plan(list!)).flatMap((node) => node["Index Name"] ?? []);
     expect(used).toEqual(["delivery_job_id"]);
   });

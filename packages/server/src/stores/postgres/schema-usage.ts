@@ -36,4 +36,17 @@ CREATE INDEX receiver_attempted ON receiver (attempted_at) WHERE paused_at IS NU
 ALTER TABLE delivery ADD COLUMN held_by bigint;
 CREATE INDEX delivery_held ON delivery (held_by, no) WHERE held_by IS NOT NULL;
 `,
+  // what paused receivers hold has a size, and those that are resumed are found at once
+  `
+ALTER TABLE delivery ADD COLUMN held_bytes bigint;
+UPDATE delivery SET held_by = NULL WHERE held_by IS NOT NULL AND state <> 'pending';
+UPDATE delivery SET held_bytes = 0 WHERE held_by IS NOT NULL;
+DROP INDEX delivery_held;
+CREATE INDEX delivery_held ON delivery (held_by, no, held_bytes) WHERE held_by IS NOT NULL;
+CREATE INDEX delivery_held_of ON delivery (endpoint_no, no) WHERE held_by IS NOT NULL;
+ALTER TABLE receiver ADD COLUMN holds bigint NOT NULL DEFAULT 0;
+UPDATE receiver SET holds = 1 WHERE no IN (SELECT held_by FROM delivery WHERE held_by IS NOT NULL);
+DROP INDEX receiver_paused;
+CREATE INDEX receiver_resumed ON receiver (no) WHERE holds = 1 AND paused_at IS NULL;
+`,
 ];

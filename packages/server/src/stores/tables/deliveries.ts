@@ -164,7 +164,9 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       }
       let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", endpointNos);
       query = query.where("job_id", "=", jobId);
-      if (state !== undefined) query = query.where("state", "=", state);
+      if (state === "held") query = query.where("held_by", "is not", null);
+      else if (state !== undefined) query = query.where("state", "=", state);
+      if (state === "pending") query = query.where("held_by", "is", null);
       if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
       return withAttempts(await runner.read(query.orderBy("no", "desc").limit(limit).compile()));
     },

@@ -10,12 +10,19 @@ export interface PageEndpoint {
   readonly newest: number;
 }
 
+/** SQL condition that tells held deliveries from those that are pending. */
+function heldOrNot(state: DeliveryQuery["state"]) {
+  if (state === "held") return raw` AND held_by IS NOT NULL`;
+  return state === "pending" ? raw` AND held_by IS NULL` : raw``;
+}
+
 /** The newest deliveries of one endpoint, out of an index's order. */
 function newestOf(endpointNo: unknown, { state, beforeNo }: Page, limit: number) {
-  const columns = state === undefined ? ["d.endpoint_no"] : ["d.endpoint_no", "d.state"];
-  const values = state === undefined ? [endpointNo] : [endpointNo, raw.lit(state)];
+  const byState = state !== undefined && state !== "held";
+  const columns = byState ? ["d.endpoint_no", "d.state"] : ["d.endpoint_no"];
+  const values = byState ? [endpointNo, raw.lit(state)] : [endpointNo];
   const order = raw.join([...columns, "d.no"].map((name) => raw`${raw.ref(name)} DESC`));
-  return raw`FROM delivery d WHERE ${rangeOf(columns, values, { beforeNo }, "d.no")} ORDER BY ${order} LIMIT ${raw.lit(limit)}`;
+  return raw`FROM delivery d WHERE ${rangeOf(columns, values, { beforeNo }, "d.no")}${heldOrNot(state)} ORDER BY ${order} LIMIT ${raw.lit(limit)}`;
 }
 
 /** Those of some endpoints whose deliveries a page may have: the ones with the newest, as many as it has rows. */

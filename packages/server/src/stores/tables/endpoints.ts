@@ -100,6 +100,12 @@ export function endpointStore(runner: Runner): EndpointStore {
       await runner.write([sql.updateTable("endpoint").set({ deleted_at: now }).where("no", "=", no).compile()]);
     },
     all: allRows(runner, "endpoint", isNeeded, toEndpoint),
+    needed: async (nos) => {
+      const query = raw<{
+        no: number;
+      }>`SELECT no FROM endpoint WHERE no IN (${raw.join(nos)}) AND (${raw.raw(isNeeded)})`;
+      return nos.length === 0 ? [] : (await runner.read(query.compile(sql))).map(({ no }) => no);
+    },
     some: someRows(runner, "endpoint", toEndpoint),
     existing: async (ids) => {
       const query = sql.selectFrom("endpoint").select("id").where("id", "in", ids).where("deleted_at", "is", null);

@@ -1,5 +1,5 @@
 import { sql as raw, type Selectable } from "kysely";
-import type { Receiver, ReceiverStore } from "../../store/index.js";
+import type { Receiver, ReceiverState, ReceiverStore } from "../../store/index.js";
 import { maybe, type Runner } from "./runner.js";
 import type { Tables } from "./schema.js";
 
@@ -14,6 +14,12 @@ const toReceiver = (row: Selectable<Tables["receiver"]>): Receiver => ({
   attemptedAt: row.attempted_at,
   pausedAt: maybe(row.paused_at),
 });
+
+function isIn(state: ReceiverState, failing: number) {
+  if (state === "paused") return raw<boolean>`paused_at IS NOT NULL`;
+  // not as IS NULL: a database might read everybody's receivers through the index of those that are not paused
+  return raw<boolean>`coalesce(paused_at, 0) = 0 AND failures ${raw.raw(state === "failing" ? ">=" : "<")} ${failing}`;
+}
 
 export function receiverStore(runner: Runner): ReceiverStore {
   const { sql } = runner;
@@ -35,8 +41,9 @@ export function receiverStore(runner: Runner): ReceiverStore {
       ]);
       return (rows?.[0] as { failures: number } | undefined)?.failures ?? 0;
     },
-    list: async ({ ownerNo, after, limit }) => {
+    list: async ({ ownerNo, after, state, failing, limit }) => {
       let query = sql.selectFrom("receiver").selectAll().where("owner_no", "=", ownerNo);
+      if (state !== undefined) query = query.where(isIn(state, failing));
       if (after !== undefined) query = query.where("origin", ">", after);
       return (await runner.read(query.orderBy("owner_no").orderBy("origin").limit(limit).compile())).map(toReceiver);
     },
@@ -53,9 +60,12 @@ export function receiverStore(runner: Runner): ReceiverStore {
           .compile(),
       ]);
     },
-    paused: async () => {
-      const query = sql.selectFrom("receiver").selectAll().where("paused_at", "is not", null);
-      return (await runner.read(query.compile())).map(toReceiver);
+    paused: async (targets) => {
+      if (targets.length === 0) return [];
+      const wanted = raw.join(targets.map(({ ownerNo, origin }) => raw`(CAST(${ownerNo} AS bigint), ${origin})`));
+      const query = raw<Selectable<Tables["receiver"]>>`WITH wanted (owner_no, origin) AS (VALUES ${wanted})
+        SELECT receiver.* FROM wanted JOIN receiver USING (owner_no, origin) WHERE paused_at IS NOT NULL`;
+      return (await runner.read(query.compile(sql))).map(toReceiver);
     },
     holding: async (nos) => {
       if (nos.length === 0) return new Map();
@@ -63,20 +73,46 @@ export function receiverStore(runner: Runner): ReceiverStore {
         WHERE held_by IN (${raw.join(nos)}) GROUP BY held_by`;
       return new Map((await runner.read(query.compile(sql))).map(({ no, count }) => [no, count]));
     },
-    hold: async (deliveryNo, receiverNo) => {
-      const query = sql.updateTable("delivery").set({ held_by: receiverNo, next_at: null });
-      await runner.write([query.where("no", "=", deliveryNo).where("state", "=", "pending").compile()]);
+    holdingOf: async (ownerNos) => {
+      if (ownerNos.length === 0) return new Map();
+      const query = raw<{ owner: number; count: number; bytes: number }>`
+        SELECT r.owner_no AS owner, count(*) AS count, sum(d.held_bytes) AS bytes
+        FROM receiver r JOIN delivery d ON d.held_by = r.no
+        WHERE r.owner_no IN (${raw.join(ownerNos)}) AND r.holds = 1 GROUP BY r.owner_no`;
+      return new Map((await runner.read(query.compile(sql))).map(({ owner, ...sum }) => [owner, sum]));
+    },
+    hold: async (held) => {
+      if (held.length === 0) return;
+      const rows = held.map(
+        ({ deliveryNo, receiverNo, bytes }) =>
+          raw`(CAST(${deliveryNo} AS bigint), CAST(${receiverNo} AS bigint), CAST(${bytes} AS bigint))`,
+      );
+      const receiverNos = [...new Set(held.map(({ receiverNo }) => receiverNo))];
+      await runner.write([
+        sql.updateTable("receiver").set({ holds: 1 }).where("no", "in", receiverNos).compile(),
+        raw`WITH held (no, receiver, bytes) AS (VALUES ${raw.join(rows)})
+          UPDATE delivery SET held_by = held.receiver, held_bytes = held.bytes, next_at = NULL FROM held
+          WHERE delivery.no = held.no AND delivery.state = 'pending'`.compile(sql),
+      ]);
     },
     release: async (now, most) => {
-      const paused = sql.selectFrom("receiver").select("no").where("paused_at", "is not", null);
-      const held = sql.selectFrom("delivery").select("no").where("held_by", "is not", null);
-      const due = await runner.read(held.where("held_by", "not in", paused).orderBy("no").limit(most).compile());
-      if (due.length === 0) return 0;
+      const resumed = sql.selectFrom("receiver").select("no").where("holds", "=", raw.lit(1));
+      const [next] = await runner.read(resumed.where("paused_at", "is", null).orderBy("no").limit(1).compile());
+      if (!next) return false;
+      const held = sql.selectFrom("delivery").select("no").where("held_by", "=", next.no);
+      const due = await runner.read(held.orderBy("no").limit(most).compile());
       const nos = due.map(({ no }) => no);
-      const query = sql.updateTable("delivery").set({ held_by: null, next_at: now }).where("no", "in", nos);
-      // one that was paused again meanwhile is held again when its turn comes
-      await runner.write([query.where("held_by", "is not", null).compile()]);
-      return due.length;
+      const freed = sql.updateTable("delivery").set({ held_by: null, next_at: now }).where("held_by", "=", next.no);
+      const noted = (holds: number) => sql.updateTable("receiver").set({ holds }).where("no", "=", next.no);
+      await runner.write([
+        noted(0).compile(), // first: what another server holds meanwhile is seen below, or notes itself afterwards
+        // one that was paused again meanwhile is held again when its turn comes
+        ...(nos.length > 0 ? [freed.where("no", "in", nos).compile()] : []),
+        noted(1)
+          .where((eb) => eb.exists(held))
+          .compile(),
+      ]);
+      return true;
     },
     forget: async (before, most) => {
       const old = sql
@@ -84,6 +120,7 @@ export function receiverStore(runner: Runner): ReceiverStore {
         .select("no")
         .where("attempted_at", "<", before)
         .where("paused_at", "is", null)
+        .where("holds", "=", 0)
         .limit(most);
       const [rows] = await runner.write([sql.deleteFrom("receiver").where("no", "in", old).returning("no").compile()]);
       return rows?.length ?? 0;

@@ -166,6 +166,7 @@ export interface Tables {
     next_at: number | null;
     ended_at: number | null;
     held_by: number | null;
+    held_bytes: number | null;
   };
   receiver: {
     no: Generated<number>;
@@ -177,6 +178,7 @@ export interface Tables {
     error: string | null;
     attempted_at: number;
     paused_at: number | null;
+    holds: Generated<number>;
   };
   attempt: {
     delivery_no: number;

@@ -60,7 +60,7 @@ export const changeSql = {
     RETURNING ${settledColumns}),
   ${cleared("again")},
   superseded AS (
-    UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = :now
+    UPDATE delivery SET state = 'failed', next_at = NULL, held_by = NULL, ended_at = :now
     WHERE job_no IN (SELECT no FROM again) AND state = 'pending'),
   ${noted("again", ":now", "'retry'", ":workerNo::bigint", "NULL")},
   ${tallied("again", { waiting: "1", waitingNormal: "sum(1 - low_priority)" })}

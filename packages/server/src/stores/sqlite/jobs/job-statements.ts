@@ -134,7 +134,7 @@ export const jobStatements = (db: Database) => ({
     WHERE no = :no AND status = ${code.IN_PROGRESS} AND starts = :starts AND worker_no = :workerNo`,
   ),
   supersede: db.prepare(
-    "UPDATE delivery SET state = 'failed', next_at = NULL, ended_at = ? WHERE job_no = ? AND state = 'pending'",
+    "UPDATE delivery SET state = 'failed', next_at = NULL, held_by = NULL, ended_at = ? WHERE job_no = ? AND state = 'pending'",
   ),
   deliver: prepareOrdered(
     db,
