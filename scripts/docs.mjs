@@ -49,7 +49,9 @@ async function errorsPage() {
 async function compatibilityPage() {
   const { mcpCalls, mcp3Calls } = await import(join(root, "tests/compat/mcp-calls.ts"));
   const { pythonCalls, flashCalls } = await import(join(root, "tests/compat/python-calls.ts"));
-  const tables = [pythonCalls["1"], pythonCalls["2"], flashCalls, mcpCalls, mcp3Calls.v2, mcp3Calls.v1];
+  const { queueCalls } = await import(join(root, "tests/compat/queue-calls.ts"));
+  const management = [pythonCalls["1"], pythonCalls["2"], flashCalls, mcpCalls, mcp3Calls.v2, mcp3Calls.v1];
+  const tables = [...Object.values(queueCalls), ...management];
   const words = (outcome) => {
     if (outcome === "works") return "works | |";
     return outcome.refused ? `refused | ${outcome.refused} |` : `missing | ${outcome.missing} |`;

@@ -46,7 +46,7 @@ const needOf = {
   "tests/compat/stock.ts": "python",
   "tests/compat/newer-python.ts": "newerPython",
   "tests/fuzz/schemathesis.ts": "python",
-  "tests/compat/mcp.ts": "clients",
+  "tests/compat/npm-clients.ts": "clients",
   "tests/faults/scene.ts": "python",
   "tests/docker/python.test.ts": "python",
   "tests/examples/examples.test.ts": "python",

@@ -22,11 +22,14 @@ import { filesAgain, tallyOf, together } from "./tally.mjs";
 const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
 const venv = join(cache, "venv");
 /** Clients that do not go together with those packages. */
-const newerPackages = ["runpod==2.0.0rc2", "runpod-flash==1.21.0"];
+const newerPackages = ["runpod==2.0.0rc2", "runpod-flash==1.21.0", "langchain-runpod==0.2.0"];
 const newerVenv = join(cache, "newer-venv");
 
 /** Stock clients that are programs of their own, apart from the packages of this repository. */
-const npmClients = ["@runpod/mcp-server@4.0.0", "mcp-server-3@npm:@runpod/mcp-server@3.4.0"];
+const npmClients = [
+  ...["@runpod/mcp-server@4.0.0", "mcp-server-3@npm:@runpod/mcp-server@3.4.0"],
+  ...["@runpod/ai-sdk-provider@1.4.0", "ai@7.0.173"],
+];
 const clients = join(cache, "clients");
 
 const usage = `Usage: npm test [-- path …]             the tests that need no separate machine

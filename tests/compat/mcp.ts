@@ -2,10 +2,8 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { root, type TestServer } from "../harness.js";
-
-/** The folder of public clients that are no packages of this repository; `npm test` makes it. */
-const clients = process.env.MILLRACE_TEST_CLIENTS ?? join(root, ".cache/clients");
+import type { TestServer } from "../harness.js";
+import { clients } from "./npm-clients.js";
 
 export interface Said {
   readonly isError: boolean;

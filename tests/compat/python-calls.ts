@@ -12,15 +12,13 @@ const functions = [
 /** The management functions of the Python package, and their outcomes. `tests/compat/python-management.test.ts` makes each call. */
 export const pythonCalls: Readonly<Record<"1" | "2", ClientTable>> = {
   "1": {
-    client: "PyPI `runpod` 1.12.0",
-    note:
-      "Its management functions, over GraphQL: `RUNPOD_API_BASE_URL` is the server's address with `/sdk`. Its clients and its " +
-      "worker are tested beside them.",
+    client: "PyPI `runpod` 1.12.0, its management functions",
+    note: "Over GraphQL: `RUNPOD_API_BASE_URL` is the server's address with `/sdk`.",
     calls: all(functions, "works"),
   },
   "2": {
-    client: "PyPI `runpod` 2.0.0rc2",
-    note: "Its management functions, over REST v2 and GraphQL: `RUNPOD_API_BASE_URL` is the server's address with `/sdk`.",
+    client: "PyPI `runpod` 2.0.0rc2, its management functions",
+    note: "Over REST v2 and GraphQL: `RUNPOD_API_BASE_URL` is the server's address with `/sdk`.",
     calls: all(functions, "works"),
   },
 };
