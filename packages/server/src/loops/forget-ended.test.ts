@@ -69,7 +69,7 @@ async function endAll(): Promise<void> {
 async function forget(): Promise<void> {
   const gone = new AbortController().signal;
   await forgetEndedLoop({ registry: ours }).tick(now, gone);
-  expect(ours.endedWorkers().length + ours.endpoints().length).toBe(2 * count);
+  expect(ours.endedWorkers().size + ours.endpoints().length).toBe(2 * count);
   now += limits.workerRowKeptMs + limits.forgetMs;
   await ours.refresh();
   await forgetEndedLoop({ registry: ours }).tick(now, gone);

@@ -33,23 +33,30 @@ export interface LiveWorker {
   dismissed: PlainSignal;
 }
 
-const isLive = ({ row }: LiveWorker): boolean => row.endedAt === undefined;
+/** An endpoint's workers: thousands may have ended in a day, and most looks are for the others. */
+class Peers {
+  readonly live = new Set<LiveWorker>();
+  readonly ended = new Set<LiveWorker>();
+}
 
 /** The workers in memory, by number, id and endpoint, including those that ended, until they are forgotten. */
 export class LiveWorkers {
   readonly #byNo = new Map<number, LiveWorker>();
   readonly #nos = new Map<string, number>();
-  readonly #byEndpoint = new Map<number, Set<LiveWorker>>();
+  readonly #byEndpoint = new Map<number, Peers>();
+  readonly #all = new Peers();
 
   byNo = (no: number): LiveWorker | undefined => this.#byNo.get(no);
   byId(id: string): LiveWorker | undefined {
     const no = this.#nos.get(id);
     return no === undefined ? undefined : this.#byNo.get(no);
   }
-  live = (): LiveWorker[] => [...this.#byNo.values()].filter(isLive);
-  ended = (): LiveWorker[] => [...this.#byNo.values()].filter((worker) => !isLive(worker));
+  live = (): LiveWorker[] => [...this.#all.live];
+  /** Without a copy: a day's workers may be very many. */
+  ended = (): ReadonlySet<LiveWorker> => this.#all.ended;
   /** An endpoint's workers that have not ended. */
-  of = (endpointNo: number): LiveWorker[] => [...(this.#byEndpoint.get(endpointNo) ?? [])].filter(isLive);
+  of = (endpointNo: number): LiveWorker[] => [...(this.#byEndpoint.get(endpointNo)?.live ?? [])];
+  endedOf = (endpointNo: number): ReadonlySet<LiveWorker> => this.#byEndpoint.get(endpointNo)?.ended ?? none;
 
   /** How many entries there are in all maps. */
   get size(): number {
@@ -57,37 +64,71 @@ export class LiveWorkers {
   }
 
   admit(row: Worker, now: number): LiveWorker {
-    const live: LiveWorker = {
-      row,
-      seenAt: now,
-      busyAt: now, // after a restart, too, the idle timeout starts over
-      polledAt: now,
-      heard: nothingHeard,
-      habits: noHabits,
-      told: new Set(),
-      polls: new Set(),
-      unwritten: new Set(),
-      dismissed: new PlainSignal(),
-      mayHold: 0,
-      asksFor: 0,
-      forgave: 0,
-    };
+    const live = new Kept(row, now, this.#sort);
     this.#byNo.set(row.no, live);
     this.#nos.set(row.id, row.no);
-    const peers = this.#byEndpoint.get(row.endpointNo) ?? new Set();
-    this.#byEndpoint.set(row.endpointNo, peers.add(live));
     return live;
   }
 
+  /** Puts a worker among those that live or that have ended. */
+  readonly #sort = (worker: LiveWorker): void => {
+    const { endpointNo, endedAt } = worker.row;
+    const peers = this.#byEndpoint.get(endpointNo) ?? new Peers();
+    this.#byEndpoint.set(endpointNo, peers);
+    for (const { live, ended } of [peers, this.#all]) {
+      const [from, to] = endedAt === undefined ? [ended, live] : [live, ended];
+      from.delete(worker);
+      to.add(worker);
+    }
+  };
+
   forget(endedBefore: number): void {
-    for (const live of this.ended()) {
-      const { no, id, endpointNo, endedAt = endedBefore } = live.row;
+    for (const worker of this.#all.ended) {
+      const { no, id, endpointNo, endedAt = endedBefore } = worker.row;
       if (endedAt > endedBefore) continue;
       this.#byNo.delete(no);
       this.#nos.delete(id);
+      this.#all.ended.delete(worker);
       const peers = this.#byEndpoint.get(endpointNo);
-      peers?.delete(live);
-      if (peers?.size === 0) this.#byEndpoint.delete(endpointNo);
+      peers?.ended.delete(worker);
+      if (peers && peers.live.size + peers.ended.size === 0) this.#byEndpoint.delete(endpointNo);
     }
+  }
+}
+
+const none: ReadonlySet<LiveWorker> = new Set();
+
+/** A worker that is sorted anew when its row is replaced by one that has ended, or that has not after all. */
+class Kept implements LiveWorker {
+  #row: Worker;
+  readonly #sort: (worker: LiveWorker) => void;
+  seenAt: number;
+  busyAt: number; // after a restart, too, the idle timeout starts over
+  polledAt: number;
+  heard = nothingHeard;
+  habits = noHabits;
+  readonly told = new Set<string>();
+  readonly polls = new Set<{ readonly arrivedAt: number }>();
+  readonly unwritten = new Set<string>();
+  mayHold = 0;
+  asksFor = 0;
+  forgave = 0;
+  doing: string | undefined = undefined;
+  dismissed = new PlainSignal();
+
+  constructor(row: Worker, now: number, sort: (worker: LiveWorker) => void) {
+    this.#row = row;
+    this.#sort = sort;
+    this.seenAt = this.busyAt = this.polledAt = now;
+    sort(this);
+  }
+
+  get row(): Worker {
+    return this.#row;
+  }
+  set row(next: Worker) {
+    const isTurn = (this.#row.endedAt === undefined) !== (next.endedAt === undefined);
+    this.#row = next;
+    if (isTurn) this.#sort(this);
   }
 }

@@ -254,7 +254,9 @@ export class Registry {
   workerByNo = (no: number) => this.#workers.byNo(no);
   /** Workers that have not ended. */
   liveWorkers = () => this.#workers.live();
+  /** Workers that have ended, until they are forgotten. */
   endedWorkers = () => this.#workers.ended();
+  endedWorkersOf = (endpointNo: number) => this.#workers.endedOf(endpointNo);
   workersOf = (endpointNo: number) => this.#workers.of(endpointNo);
   async createWorker(made: Parameters<Workers["create"]>[0]) {
     const live = await this.#workers.create(made);

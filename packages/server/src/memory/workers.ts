@@ -40,7 +40,8 @@ export class Workers {
   byNo = (no: number): LiveWorker | undefined => this.#live.byNo(no);
   /** Workers that have not ended. */
   live = (): LiveWorker[] => this.#live.live();
-  ended = (): LiveWorker[] => this.#live.ended();
+  ended = (): ReadonlySet<LiveWorker> => this.#live.ended();
+  endedOf = (endpointNo: number): ReadonlySet<LiveWorker> => this.#live.endedOf(endpointNo);
   of = (endpointNo: number): LiveWorker[] => this.#live.of(endpointNo);
 
   /** Reads all of them at our start; each counts as heard of at `now`. */

@@ -6,20 +6,21 @@ import type { Tended } from "./tended.js";
 /** Ends processes and containers of this host that belong to no live row. */
 export function strayWorkers(needs: Needs<"registry" | "here">, provider: Provider, tended: Tended) {
   const { starting, busy, gone } = tended;
-  /** Ended workers whose processes are known to be gone. */
-  const buried = new Set<string>();
+  /** Ended workers whose processes are known to be gone, and when they ended: such an end may be taken back. */
+  const buried = new WeakMap<LiveWorker, number | undefined>();
+  const isBuried = (worker: LiveWorker) => buried.has(worker) && buried.get(worker) === worker.row.endedAt;
 
   /** Ends workers that others gave up on while this host was away. */
   async function endGivenUp(): Promise<void> {
-    const strays = needs.registry.endedWorkers().filter(({ row }) => needs.here.tends(row.hostNo));
-    const ids = new Set(strays.map(({ row }) => row.id));
-    for (const id of buried) if (!ids.has(id)) buried.delete(id); // the registry has forgotten it
+    const strays: LiveWorker[] = [];
+    for (const worker of needs.registry.endedWorkers())
+      if (!isBuried(worker) && needs.here.tends(worker.row.hostNo)) strays.push(worker);
     await Promise.all(
       strays.map(async (worker) => {
         const { id, secretHash } = worker.row;
         const isStarting = starting.get(id);
         if (isStarting) return isStarting.abort(); // the start notices that the worker has ended
-        if (secretHash === undefined || buried.has(id) || busy.has(id)) return;
+        if (secretHash === undefined || busy.has(id)) return;
         busy.add(id);
         try {
           await endOne(worker);
@@ -33,10 +34,10 @@ export function strayWorkers(needs: Needs<"registry" | "here">, provider: Provid
   }
 
   async function endOne(worker: LiveWorker): Promise<void> {
-    const { id, handle } = worker.row;
+    const { id, handle, endedAt } = worker.row;
     const seen = await provider.look(id, handle);
     if (seen.state === "running") await provider.kill(id, handle);
-    buried.add(id);
+    buried.set(worker, endedAt);
     if (seen.state !== "unknown") await tended.forget(worker);
   }
 

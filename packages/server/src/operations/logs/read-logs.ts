@@ -54,10 +54,7 @@ export async function readWorkerLog(
 /** All of an endpoint's workers whose rows are kept: live ones, then the most recently ended. */
 export const workersWithLogs = ({ registry }: Needs<"registry">, { no }: Endpoint): LiveWorker[] => [
   ...registry.workersOf(no),
-  ...registry
-    .endedWorkers()
-    .filter(({ row }) => row.endpointNo === no)
-    .sort((one, other) => (other.row.endedAt ?? 0) - (one.row.endedAt ?? 0)),
+  ...[...registry.endedWorkersOf(no)].sort((one, other) => (other.row.endedAt ?? 0) - (one.row.endedAt ?? 0)),
 ];
 
 /** The last lines of an endpoint's workers together, as far as this host keeps them. */

@@ -14,20 +14,30 @@ const lane = ["usage"] as const;
 /** What an amount costs; for workers by GPUs and processors, for volumes by their disk. */
 type Costs = (amount: number) => Pick<UsageShare, "gpuCost" | "cpuCost" | "diskCost">;
 
+/** An ended worker, and when it ended. */
+interface Over {
+  readonly worker: LiveWorker;
+  readonly endedAt: number;
+}
+
 /**
  * Banks what workers and pods have used since it was banked last. `isOver`: leaves out ended workers that are known to be
- * banked whole. Returns the numbers of the ended workers that now are.
+ * banked whole. Returns the ended workers that now are.
  */
-export async function bankWorkers(needs: Metering, isOver: (workerNo: number) => boolean): Promise<number[]> {
+export async function bankWorkers(needs: Metering, isOver: (worker: LiveWorker) => boolean): Promise<Over[]> {
   const { registry } = needs;
   const prices = await registry.prices.read();
-  const all = [...registry.liveWorkers(), ...registry.endedWorkers()];
-  const started = all.filter(({ row }) => row.startedAt !== undefined && !isOver(row.no));
-  const over: number[] = [];
+  const started = registry.liveWorkers().filter(({ row }) => row.startedAt !== undefined);
+  for (const worker of registry.endedWorkers())
+    if (worker.row.startedAt !== undefined && !isOver(worker)) started.push(worker);
+  const over: Over[] = [];
   for (let at = 0; at < started.length; at += limits.usageBankedAtOnce) {
     if (turns.isOver) await turns.take(lane);
     const some = started.slice(at, at + limits.usageBankedAtOnce);
-    const ended = some.filter(({ row }) => row.endedAt !== undefined).map(({ row }) => row.no);
+    const ended = some.flatMap((worker) => {
+      const { endedAt } = worker.row;
+      return endedAt === undefined ? [] : [{ worker, endedAt }];
+    });
     const marks = await needs.usage.marks(
       "worker",
       some.map(({ row }) => row.no),

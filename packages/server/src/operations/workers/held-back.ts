@@ -3,7 +3,6 @@ import { isSameType } from "../../domain/hosts/gpu.js";
 import { type Holding, type Need, needOf } from "../../domain/workers/placement.js";
 import { hostIsSilent, isThrottled, type Resources, type Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
-import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../needs.js";
 
 // Resources of ended workers that must not be given out yet.
@@ -28,20 +27,22 @@ export interface Reserved {
 export function reservedIn({ registry, clock }: Looking): Reserved[] {
   const since = clock.now() - limits.reservedMs;
   const rolling = new Map<number, number>(); // computed once per endpoint: thousands of workers may have ended
-  return registry.endedWorkers().flatMap(({ row }) => {
+  const reserved: Reserved[] = [];
+  for (const { row } of registry.endedWorkers()) {
     const { no: workerNo, endpointNo, hostNo, resources, endedAt = 0, version } = row;
     const endpoint = registry.endpointByNo(endpointNo);
-    if (!resources || !endpoint || version === servingVersion(endpoint)) return [];
+    if (!resources || !endpoint || version === servingVersion(endpoint)) continue;
     const isBrief = endedAt >= since;
     if (!isBrief) {
-      if (!isOfUse(needOf(endpoint.settings), resources)) return [];
+      if (!isOfUse(needOf(endpoint.settings), resources)) continue;
       const from = rolling.get(endpointNo) ?? rollingSince(registry, endpoint, since);
       rolling.set(endpointNo, from);
-      if (endedAt < from) return [];
+      if (endedAt < from) continue;
     }
     const hasSuccessor = registry.workersOf(endpointNo).some(({ row }) => placeAt(row) >= endedAt);
-    return hasSuccessor ? [] : [{ endpointNo, workerNo, hostNo, resources, isBrief }];
-  });
+    if (!hasSuccessor) reserved.push({ endpointNo, workerNo, hostNo, resources, isBrief });
+  }
+  return reserved;
 }
 
 /** Whether the resources of one worker are part of what another needs. */
@@ -57,9 +58,12 @@ function rollingSince(registry: Looking["registry"], endpoint: Endpoint, since: 
   const serving = servingVersion(endpoint);
   const rows = registry.workersOf(endpoint.no).map(({ row }) => row);
   const isGoing = (row: Worker) => row.version !== serving && !isThrottled(row) && /closed|stopped/.test(row.wanted);
-  const hasGone = ({ row }: LiveWorker) =>
-    row.endpointNo === endpoint.no && row.version !== serving && (row.endedAt ?? 0) >= since;
-  if (!rows.some(isGoing) && !registry.endedWorkers().some(hasGone)) return Number.POSITIVE_INFINITY;
+  const hasGone = () => {
+    for (const { row } of registry.endedWorkersOf(endpoint.no))
+      if (row.version !== serving && (row.endedAt ?? 0) >= since) return true;
+    return false;
+  };
+  if (!rows.some(isGoing) && !hasGone()) return Number.POSITIVE_INFINITY;
   const waiting = rows.filter((row) => row.version === serving && isThrottled(row) && row.wanted === "running");
   return Math.min(...waiting.map(({ createdAt }) => createdAt));
 }
@@ -73,12 +77,14 @@ const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.cr
  */
 export function abandoned({ registry, here, clock }: Looking): Holding[] {
   const now = clock.now();
-  return registry.endedWorkers().flatMap(({ row }) => {
+  const held: Holding[] = [];
+  for (const { row } of registry.endedWorkers()) {
     const { no: workerNo, hostNo, resources, endedAt = 0, exit } = row;
-    if (exit?.note !== hostIsSilent || !resources || now >= endedAt + here.awayMs) return [];
+    if (exit?.note !== hostIsSilent || !resources || now >= endedAt + here.awayMs) continue;
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;
-    if (now < seenAt + limits.leaseMs) return []; // the host is back, and stops them itself
+    if (now < seenAt + limits.leaseMs) continue; // the host is back, and stops them itself
     const holder = `worker ${row.id} of a host that is silent`;
-    return [{ workerNo, hostNo, resources, holder, isLeaving: false, pausedRank: undefined }];
-  });
+    held.push({ workerNo, hostNo, resources, holder, isLeaving: false, pausedRank: undefined });
+  }
+  return held;
 }
