@@ -24,7 +24,7 @@ export const workers = {
   startTimeoutMsDefault: 15 * minute,
   awayMsDefault: 15 * minute,
   crashLoopStarts: 3,
-  releaseReadsMax: 2, // at a time: each is up to half a megabyte to decompress for the database and us
+  releaseReadsMax: 1, // at a time for all callers: each is up to half a megabyte to decompress for the database and us
   releasesKept: 50, // of an endpoint, for rollbacks
   workersListedMax: 500, // of an endpoint, including those that ended
   flashBootMs: hour, // a worker that is paused for longer gives its memory back

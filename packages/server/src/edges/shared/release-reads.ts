@@ -9,8 +9,8 @@ import { turns } from "../../turns.js";
 const reads = new FairLine(limits.releaseReadsMax);
 
 /**
- * A version of an endpoint as the caller sees it; undefined if it is no longer kept. Versions hold whole environments: a
- * few are read at a time for all callers, each in a turn of its own.
+ * A version of an endpoint as the caller sees it; undefined if it is no longer kept. Versions hold whole environments:
+ * one is read at a time for all callers, each in a turn of its own.
  */
 export const readRelease = (parts: Parts, caller: ApiKey, endpoint: Endpoint, version: number) =>
   reads.do(caller.ownerNo, async () => {
