@@ -47,6 +47,28 @@ describe("A worker's place", () => {
     expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, held))).toEqual([2, "b"]);
   });
 
+  it("is at a GPU whose driver supports its CUDA version, and says so where there is none", () => {
+    const [old, recent] = [
+      { ...gpu("a"), driver: "550.54" },
+      { ...gpu("b"), driver: "580.65" },
+    ];
+    const hosts = [host(1, [old]), host(2, [recent], { workers: 9 })];
+    const asks = (cuda: string, holdings: readonly Holding[] = []) =>
+      place(need({ cuda, gpuTypes: ["NVIDIA L4"] }), hosts, anywhere, holdings);
+    expect([given(asks("12.4")), given(asks("12.6"))]).toEqual([
+      [1, "a"],
+      [2, "b"],
+    ]);
+    expect(asks("13.1")).toMatchObject({
+      lacks:
+        "It needs NVIDIA L4 whose driver supports CUDA 13.1; here are 1 × NVIDIA L4 with CUDA up to 12.4, 1 × NVIDIA L4 with CUDA up to 13.0.",
+    });
+    expect(asks("13.0", [holds(7, [recent], { hostNo: 2 })])).toMatchObject({
+      lacks: "It needs NVIDIA L4 whose driver supports CUDA 13.0; free here: 0 of 1; held by worker 7.",
+    });
+    expect(given(place(need({ cuda: "13.1" }), [host(1, [{ ...old, driver: "" }])], anywhere, []))).toEqual([1, "a"]);
+  });
+
   it("is in one of the endpoint's locations", () => {
     const hosts = [host(1, [gpu("a")], { location: "US" }), host(2, [gpu("b")], { location: "CZ", workers: 4 })];
     expect(given(place(need(), hosts, { ...anywhere, locations: "CZ,FR" }, []))).toEqual([2, "b"]);
@@ -198,6 +220,7 @@ describe("The needs of a worker", () => {
       { gpuTypeIds: ["NVIDIA L4"], gpuCount: 2 },
       { gpuCount: 2, gpuTypes: ["NVIDIA L4"], shares: [{ cpus: undefined, memoryMib: undefined }] },
     ],
+    [{ allowedCudaVersions: ["12.9", "12.4"] }, { cuda: "12.4" }],
     [{ vcpuCount: 4 }, { gpuCount: 1, shares: [{ cpus: undefined, memoryMib: undefined }] }],
     [{ computeType: "CPU" }, { gpuCount: 0, shares: [{ cpus: undefined, memoryMib: undefined }] }],
     [

@@ -1,6 +1,7 @@
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
 import { gbPerCpu, readInstance } from "../hosts/cpu.js";
+import { cudaOf, neededCuda, supportsCuda } from "../hosts/cuda.js";
 import { type Gpu, isSameType } from "../hosts/gpu.js";
 import { type HostView, isThere, type WantedLocations } from "../hosts/host.js";
 import type { Resources } from "./worker.js";
@@ -12,6 +13,8 @@ export interface Need {
   readonly gpuCount: number;
   /** In order of preference; empty allows any. */
   readonly gpuTypes: readonly string[];
+  /** The CUDA version that its GPUs' driver must support. */
+  readonly cuda?: string | undefined;
   /** CPU and memory, in order of preference; at least one. */
   readonly shares: readonly Share[];
 }
@@ -45,7 +48,7 @@ export type Placement =
 export function needOf(settings: EndpointSettings, source?: Source): Need {
   if (settings.computeType === "CPU") return { source, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
   const shares = [{ cpus: undefined, memoryMib: undefined }];
-  return { source, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, shares };
+  return { source, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, cuda: neededCuda(settings), shares };
 }
 
 /** An instance such as cpu3g-2-8 has 2 processors and 8 GB; a flavour such as cpu3g gives each of `vcpuCount` 4 GB. */
@@ -116,7 +119,9 @@ function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[
 
 /** As many free GPUs of one type as are needed; an empty list if a host that does not enforce GPUs has too few. */
 function gpusFor(need: Need, type: string | undefined, host: HostView, holdings: readonly Holding[]) {
-  const free = freeGpus(host, holdings).filter((gpu) => type === undefined || isSameType(gpu.name, type));
+  const free = freeGpus(host, holdings).filter(
+    ({ name, driver }) => (type === undefined || isSameType(name, type)) && supportsCuda(driver, need.cuda),
+  );
   // a worker's GPUs must be of one type
   const names = type === undefined ? [...new Set(free.map(({ name }) => name))] : [type];
   for (const name of names) {
@@ -157,34 +162,44 @@ const shareText = ({ cpus, memoryMib }: Share): string =>
     .join(" and ");
 
 function lackingGpus(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
-  const isWanted = ({ name }: Pick<Gpu, "name">) =>
-    need.gpuTypes.length === 0 || need.gpuTypes.some((type) => isSameType(type, name));
+  const isWanted = ({ name, driver }: Gpu) =>
+    supportsCuda(driver, need.cuda) &&
+    (need.gpuTypes.length === 0 || need.gpuTypes.some((type) => isSameType(type, name)));
   // two servers on one machine report the same GPUs
   const all = [...new Map(hosts.flatMap(({ gpus }) => gpus).map((gpu) => [gpu.id, gpu])).values()];
   const fitting = all.filter(isWanted);
-  const wanted = need.gpuTypes.length === 0 ? "GPU" : [...new Set(need.gpuTypes)].join(" or ");
+  const type = need.gpuTypes.length === 0 ? "GPU" : [...new Set(need.gpuTypes)].join(" or ");
+  const wanted = need.cuda === undefined ? type : `${type} whose driver supports CUDA ${need.cuda}`;
   const isOne = need.gpuCount === 1;
   const count = isOne ? "" : `${need.gpuCount} × `;
   const together = isOne || need.gpuTypes.length === 1 ? "" : " of one type";
   const atOne = isOne || hosts.length === 1 ? "" : " at one host";
   if (hosts.every((host) => mostOfOneType(host.gpus.filter(isWanted)) < need.gpuCount)) {
     const problem = hosts.find(({ gpuProblem }) => gpuProblem !== undefined)?.gpuProblem;
-    const names = [...new Set(all.map(({ name }) => name))];
-    const there = names.map((name) => `${all.filter((gpu) => gpu.name === name).length} × ${name}`).join(", ");
+    const nameOf = ({ name, driver }: Gpu) => (need.cuda === undefined ? name : `${name} with ${cudaWords(driver)}`);
+    const names = [...new Set(all.map(nameOf))];
+    const there = names.map((name) => `${all.filter((gpu) => nameOf(gpu) === name).length} × ${name}`).join(", ");
     const why = problem === undefined ? "" : ` (${problem})`;
     return `It needs ${count}${wanted}${together}${atOne}; here ${there === "" ? `is no GPU${why}` : `are ${there}`}.`;
   }
-  const has = holdings.filter(({ resources }) => resources.gpus.some(isWanted));
-  return `It needs ${count}${wanted}${together}${atOne}; free here: ${fitting.length - heldOf(fitting, holdings)} of ${fitting.length}${holders(has)}.`;
+  const held = holdings.flatMap(({ resources }) => resources.gpus);
+  const has = holdings.filter(({ resources: { gpus } }) => heldOf(fitting, gpus) > 0);
+  return `It needs ${count}${wanted}${together}${atOne}; free here: ${fitting.length - heldOf(fitting, held)} of ${fitting.length}${holders(has)}.`;
 }
+
+const cudaWords = (driver: string): string => {
+  const newest = cudaOf(driver);
+  return newest === undefined ? "an unknown driver" : `CUDA up to ${newest}`;
+};
 
 /** The most GPUs of a single type: a worker's GPUs must be of one type. */
 const mostOfOneType = (gpus: readonly Gpu[]): number =>
   Math.max(0, ...gpus.map(({ name }) => gpus.filter((other) => isSameType(other.name, name)).length));
 
-const heldOf = (gpus: readonly Gpu[], holdings: readonly Holding[]): number => {
-  const held = new Set(holdings.flatMap(({ resources }) => resources.gpus.map(({ id }) => id)));
-  return gpus.filter(({ id }) => held.has(id)).length;
+/** How many of these GPUs are among the held ones. */
+const heldOf = (gpus: readonly Gpu[], held: Resources["gpus"]): number => {
+  const ids = new Set(held.map(({ id }) => id));
+  return gpus.filter(({ id }) => ids.has(id)).length;
 };
 
 const shownMax = 4;

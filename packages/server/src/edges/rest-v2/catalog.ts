@@ -21,7 +21,7 @@ const gpuQuery = Type.Object({
   product: text("POD, CLUSTER or SERVERLESS; availability here is the same for all."),
   count: text("How many GPUs one worker is to have."),
   cloud: text("SECURE or COMMUNITY; every host here counts as SECURE."),
-  minCudaVersion: text("Not checked here."),
+  minCudaVersion: text("Availability counts GPUs whose driver supports this CUDA version, such as 12 or 12.8."),
 });
 const cpuQuery = Type.Object({
   include: text("AVAILABILITY: how many are free."),
@@ -139,7 +139,8 @@ function gpus(parts: Parts, query: Query) {
   listOf(query, "product", ["POD", "CLUSTER", "SERVERLESS"]);
   listOf(query, "cloud", ["SECURE", "COMMUNITY"]);
   const count = countOf(query, "count", 1);
-  if (!/^\d{1,3}(\.\d{1,3})?$/.test(query.minCudaVersion ?? "0"))
+  const minCuda = query.minCudaVersion;
+  if (!/^\d{1,3}(\.\d{1,3})?$/.test(minCuda ?? "0"))
     throw invalid("'minCudaVersion' must be a version such as 12 or 12.8.");
   return gpuCatalog(parts).map((type) => ({
     id: type.id,
@@ -153,8 +154,11 @@ function gpus(parts: Parts, query: Query) {
     maxCount: { secure: type.maxGpuCount, community: 0 },
     ...(isAvailability
       ? {
-          availability: query.cloud === "COMMUNITY" ? ("NONE" as const) : gpuAvailability(parts, type.id, { count }),
-          dataCenters: placesHere(parts, (dataCenterId) => gpuAvailability(parts, type.id, { count, dataCenterId })),
+          availability:
+            query.cloud === "COMMUNITY" ? ("NONE" as const) : gpuAvailability(parts, type.id, { count, minCuda }),
+          dataCenters: placesHere(parts, (dataCenterId) =>
+            gpuAvailability(parts, type.id, { count, minCuda, dataCenterId }),
+          ),
         }
       : {}),
   }));

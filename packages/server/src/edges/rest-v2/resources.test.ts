@@ -118,6 +118,9 @@ describe("The catalog", () => {
     expect(found["Tesla T4"].pool).toBeNull();
     const two = (await http.get("/v2/catalog/gpus/NVIDIA%20L4?include=AVAILABILITY&count=2")).json;
     expect(two.availability).toBe("NONE");
+    const withCuda = async (version: string) =>
+      (await http.get(`/v2/catalog/gpus/NVIDIA%20L4?include=AVAILABILITY&minCudaVersion=${version}`)).json.availability;
+    expect([await withCuda("12"), await withCuda("12.4"), await withCuda("12.5")]).toEqual(["LOW", "LOW", "NONE"]);
     expect((await http.get("/v2/catalog/gpus/NVIDIA%20L4")).json).not.toHaveProperty("availability");
   });
 

@@ -1,4 +1,5 @@
 import { cpuFlavors } from "../../domain/hosts/cpu.js";
+import { supportsCuda } from "../../domain/hosts/cuda.js";
 import { type Gpu, isSameType, showGpuTypes, tierOfType } from "../../domain/hosts/gpu.js";
 import { countryOf, type HostView, isThere } from "../../domain/hosts/host.js";
 import { dataCenters } from "../../limits/index.js";
@@ -14,6 +15,8 @@ export type Availability = "NONE" | "LOW" | "MEDIUM" | "HIGH";
 export interface Wish {
   readonly count?: number | undefined;
   readonly dataCenterId?: string | undefined;
+  /** The CUDA version that the GPUs' driver must support. */
+  readonly minCuda?: string | undefined;
 }
 
 /** Every GPU type that may be asked for, with its tier and how many of its GPUs one worker can have. */
@@ -21,13 +24,18 @@ export const gpuCatalog = (needs: Looking) =>
   showGpuTypes(liveHosts(needs)).map((type) => ({ ...type, pool: tierOfType(type.id) }));
 
 /** How easily a worker gets GPUs of a type. A host that does not enforce GPUs takes every worker. */
-export function gpuAvailability(needs: Looking, typeId: string, { count = 1, dataCenterId }: Wish = {}): Availability {
+export function gpuAvailability(
+  needs: Looking,
+  typeId: string,
+  { count = 1, dataCenterId, minCuda }: Wish = {},
+): Availability {
   const hosts = hostsIn(needs, dataCenterId);
   if (hosts.some(({ gpusEnforced }) => !gpusEnforced)) return "HIGH";
   const held = new Set(
     needs.registry.liveWorkers().flatMap(({ row }) => row.resources?.gpus.map(({ id }) => id) ?? []),
   );
-  const free = ({ id, name }: Gpu) => isSameType(name, typeId) && !held.has(id);
+  const free = ({ id, name, driver }: Gpu) =>
+    isSameType(name, typeId) && supportsCuda(driver, minCuda) && !held.has(id);
   const workers = hosts.map(({ gpus }) => Math.floor(gpus.filter(free).length / count));
   return levelOf(workers.reduce((sum, n) => sum + n, 0));
 }

@@ -1,4 +1,5 @@
 import { readInstance } from "../../../domain/hosts/cpu.js";
+import { neededCuda } from "../../../domain/hosts/cuda.js";
 import { gpuTiers } from "../../../domain/hosts/gpu.js";
 import { countryOf } from "../../../domain/hosts/host.js";
 import { gpuPrice, shownAmount } from "../../../domain/usage/price.js";
@@ -20,10 +21,16 @@ const stockOf = (level: Availability) =>
 export interface PriceInput {
   readonly gpuCount?: number | null;
   readonly dataCenterId?: string | null;
+  readonly allowedCudaVersions?: readonly string[] | null;
+  readonly minCudaVersion?: string | null;
 }
 const wishOf = (input: PriceInput | null | undefined): Wish => ({
   count: Math.max(1, input?.gpuCount ?? 1),
   dataCenterId: input?.dataCenterId ?? undefined,
+  minCuda: neededCuda({
+    allowedCudaVersions: input?.allowedCudaVersions ?? [],
+    ...(input?.minCudaVersion ? { minCudaVersion: input.minCudaVersion } : {}),
+  }),
 });
 
 export type GpuFilter = { readonly id?: string | null; readonly ids?: readonly string[] | null };
