@@ -50,7 +50,9 @@ async function compatibilityPage() {
   const { mcpCalls, mcp3Calls } = await import(join(root, "tests/compat/mcp-calls.ts"));
   const { pythonCalls, flashCalls } = await import(join(root, "tests/compat/python-calls.ts"));
   const { queueCalls } = await import(join(root, "tests/compat/queue-calls.ts"));
-  const management = [pythonCalls["1"], pythonCalls["2"], flashCalls, mcpCalls, mcp3Calls.v2, mcp3Calls.v1];
+  const { runpodctlCalls } = await import(join(root, "tests/compat/runpodctl-calls.ts"));
+  const python = [pythonCalls["1"], pythonCalls["2"], flashCalls];
+  const management = [...python, runpodctlCalls, mcpCalls, mcp3Calls.v2, mcp3Calls.v1];
   const tables = [...Object.values(queueCalls), ...management];
   const words = (outcome) => {
     if (outcome === "works") return "works | |";
@@ -61,7 +63,7 @@ async function compatibilityPage() {
     const works = Object.values(calls).filter((outcome) => outcome === "works").length;
     return `## ${client}\n\n${note} ${works} of ${rows.length} calls work.\n\n| call | outcome | why |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
   };
-  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`.\n\n${tables.map(table).join("\n")}`;
+  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`, unless a table says otherwise.\n\n${tables.map(table).join("\n")}`;
 }
 
 /** The schema after all migrations. */
