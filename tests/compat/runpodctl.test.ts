@@ -20,10 +20,30 @@ const deployPod = `mutation ($input: PodFindAndDeployOnDemandInput!) { podFindAn
 const listed = `query ($input: PodTemplateInput) { podTemplates(input: $input) {
   id name imageName isPublic isServerless isRunpod category readme ports containerDiskInGb volumeInGb env { key value } } }`;
 
+const image = {
+  name: "made",
+  imageName: "alpine:3",
+  isServerless: true,
+  env: { A: "1" },
+  containerDiskInGb: 5,
+  readme: "read",
+};
+
+/** The fields of an endpoint that the program sends back with a new model. */
+const echoed = [
+  ...["id", "name", "templateId", "gpuIds", "gpuCount", "locations", "idleTimeout", "scalerType", "scalerValue"],
+  ...["workersMin", "workersMax", "executionTimeoutMs", "flashBootType", "minCudaVersion", "instanceIds"],
+  "networkVolumeId",
+];
+
+type Ctl = ReturnType<typeof runpodctl>;
+/** Does a command, notes how it ended, and returns what its types got of the reply. */
+type Command = (name: string, act: () => Promise<Said>, type?: GoType) => Promise<Said>;
+
 it("Each command of runpodctl gets what its types can hold", async () => {
   const ctl = runpodctl(server);
   const found: Record<string, Finding> = {};
-  const command = async (name: string, act: () => Promise<Said>, type: GoType = "any"): Promise<Said> => {
+  const command: Command = async (name, act, type = "any") => {
     try {
       found[name] = { gave: decoded(await act(), type) };
     } catch (error) {
@@ -31,7 +51,18 @@ it("Each command of runpodctl gets what its types can hold", async () => {
     }
     return found[name].gave;
   };
+  await account(ctl, command);
+  const templateId = await templates(ctl, command);
+  await networkVolumes(ctl, command);
+  await credentials(ctl, command);
+  await endpoints(ctl, command, templateId);
+  await hub(ctl, command);
+  await pods(ctl, command);
+  await bills(ctl, command);
+  expectOutcomes(runpodctlCalls, found);
+});
 
+async function account(ctl: Ctl, command: Command): Promise<void> {
   const me = "query { myself { id pubKey email clientBalance currentSpendPerHr spendLimit } }";
   await command("doctor", () => ctl.graphql(me), { myself: { id: "string" } });
   await command("user", () => ctl.graphql(me), {
@@ -50,15 +81,10 @@ it("Each command of runpodctl gets what its types can hold", async () => {
   await command("datacenter list", () => ctl.graphql(gpus), {
     dataCenters: [{ id: "string", name: "string", location: "string" }],
   });
+}
 
-  const image = {
-    name: "made",
-    imageName: "alpine:3",
-    isServerless: true,
-    env: { A: "1" },
-    containerDiskInGb: 5,
-    readme: "read",
-  };
+/** Returns the id of the template that it leaves. */
+async function templates(ctl: Ctl, command: Command): Promise<string> {
   const template = await command(
     "template create",
     () => ctl.rest("POST", "/templates", { ...image, ports: ["80/http"] }),
@@ -73,13 +99,17 @@ it("Each command of runpodctl gets what its types can hold", async () => {
     ],
     [{ id: "string", name: "string", ports: "string", env: [{ key: "string", value: "string" }] }],
   );
-  await command("template get", () => ctl.rest("GET", `/templates/${template.id}`), templateType);
+  const got = await command("template get", () => ctl.rest("GET", `/templates/${template.id}`), templateType);
   await command(
     "template update",
     () => ctl.rest("PATCH", `/templates/${template.id}`, { name: "changed" }),
     templateType,
   );
+  expect(got).toMatchObject({ name: "made", env: { A: "1" }, readme: "read" });
+  return template.id;
+}
 
+async function networkVolumes(ctl: Ctl, command: Command): Promise<void> {
   const volumeType: GoType = { id: "string", name: "string", size: "int", dataCenterId: "string" };
   const volumes = "/networkvolumes";
   const volume = await command(
@@ -90,7 +120,10 @@ it("Each command of runpodctl gets what its types can hold", async () => {
   await command("network-volume list", () => ctl.rest("GET", volumes), [volumeType]);
   await command("network-volume get", () => ctl.rest("GET", `${volumes}/${volume.id}`), volumeType);
   await command("network-volume update", () => ctl.rest("PATCH", `${volumes}/${volume.id}`, { size: 20 }), volumeType);
+  await command("network-volume delete", () => ctl.rest("DELETE", `${volumes}/${volume.id}`));
+}
 
+async function credentials(ctl: Ctl, command: Command): Promise<void> {
   const registryType: GoType = { id: "string", name: "string", username: "string" };
   const registries = "/containerregistryauth";
   const registry = await command(
@@ -101,9 +134,11 @@ it("Each command of runpodctl gets what its types can hold", async () => {
   await command("registry list", () => ctl.rest("GET", registries), [registryType]);
   await command("registry get", () => ctl.rest("GET", `${registries}/${registry.id}`), registryType);
   await command("registry delete", () => ctl.rest("DELETE", `${registries}/${registry.id}`));
+}
 
+async function endpoints(ctl: Ctl, command: Command, templateId: string): Promise<void> {
   const create = async (more: object) => (await ctl.graphql(saveEndpoint, { input: more })).saveEndpoint;
-  const usual = { templateId: template.id, workersMax: 3, idleTimeout: 7, scalerType: "QUEUE_DELAY", scalerValue: 4 };
+  const usual = { templateId, workersMax: 3, idleTimeout: 7, scalerType: "QUEUE_DELAY", scalerValue: 4 };
   const onGpu = {
     ...usual,
     gpuIds: "ADA_24,-NVIDIA L4",
@@ -124,17 +159,6 @@ it("Each command of runpodctl gets what its types can hold", async () => {
     () => create({ ...usual, name: "no GPU", instanceIds: ["cpu3g-4-16"] }),
     endpointType,
   );
-  await command("hub list", () => ctl.graphql("query { listings(input: {}) { id title } }"));
-  const listing = async () => {
-    const { listing } = await ctl.graphql("query ($id: String!) { listing(id: $id) { id title } }", { id: "any" });
-    expect(listing).toBeNull();
-    throw new Error("the program finds no listing: they exist only at the hosted service");
-  };
-  await command("hub get", listing);
-  await command("serverless create --hub-id", listing); // the program looks for it first
-  await command("model list", () => ctl.graphql("query { myModels { id } }"));
-  const addModel = "mutation ($input: AddModelToRepoInput!) { addModelToRepo(input: $input) { __typename } }";
-  await command("model add", () => ctl.graphql(addModel, { input: { name: "any" } }));
 
   const whole = "?includeTemplate=true&includeWorkers=true";
   const at = `/endpoints/${endpoint.id}`;
@@ -152,26 +176,6 @@ it("Each command of runpodctl gets what its types can hold", async () => {
     "serverless update --model-reference",
     async () => {
       const now = await ctl.rest("GET", at);
-      const echoed = [
-        "id",
-        "name",
-        "templateId",
-        "gpuIds",
-        "gpuCount",
-        "locations",
-        "idleTimeout",
-        "scalerType",
-        "scalerValue",
-        "workersMin",
-      ];
-      const kept = [
-        "workersMax",
-        "executionTimeoutMs",
-        "flashBootType",
-        "minCudaVersion",
-        "instanceIds",
-        "networkVolumeId",
-      ];
       const zero = {
         gpuIds: "",
         flashBootType: "",
@@ -180,15 +184,32 @@ it("Each command of runpodctl gets what its types can hold", async () => {
         networkVolumeId: "",
         instanceIds: null,
       };
-      const input = Object.fromEntries(
-        [...echoed, ...kept].map((field) => [field, now[field] ?? zero[field as keyof typeof zero]]),
-      );
-      return create({ ...input, modelReferences: ["https://models.example/one"] });
+      const shown = Object.fromEntries(echoed.map((field) => [field, now[field]]).filter(([, value]) => value != null));
+      return create({ ...zero, ...shown, modelReferences: ["https://models.example/one"] });
     },
     endpointType,
   );
   const after = await ctl.rest("GET", at);
+  expect(after).toMatchObject({ name: "renamed", templateId: other.id, workersMax: 2, idleTimeout: 7, gpuCount: 1 });
+  await command("serverless delete", () => ctl.rest("DELETE", at));
+  await command("template delete", () => ctl.rest("DELETE", `/templates/${other.id}`));
+}
 
+async function hub(ctl: Ctl, command: Command): Promise<void> {
+  await command("hub list", () => ctl.graphql("query { listings(input: {}) { id title } }"));
+  const listing = async () => {
+    const { listing } = await ctl.graphql("query ($id: String!) { listing(id: $id) { id title } }", { id: "any" });
+    expect(listing).toBeNull();
+    throw new Error("the program finds no listing: they exist only at the hosted service");
+  };
+  await command("hub get", listing);
+  await command("serverless create --hub-id", listing); // the program looks for it first
+  await command("model list", () => ctl.graphql("query { myModels { id } }"));
+  const addModel = "mutation ($input: AddModelToRepoInput!) { addModelToRepo(input: $input) { __typename } }";
+  await command("model add", () => ctl.graphql(addModel, { input: { name: "any" } }));
+}
+
+async function pods(ctl: Ctl, command: Command): Promise<void> {
   const podImage = { name: "pod", imageName: "alpine:3", containerDiskInGb: 5 };
   const onGpuPod = {
     ...podImage,
@@ -237,10 +258,16 @@ it("Each command of runpodctl gets what its types can hold", async () => {
     podType,
   );
   await command("pod update", () => ctl.rest("PATCH", `/pods/${pod.id}`, { name: "renamed" }), podType);
-  for (const turn of ["stop", "start", "restart", "reset"])
-    await command(`pod ${turn}`, () => ctl.rest("POST", `/pods/${pod.id}/${turn}`), podType);
+  const turn = (to: string) => command(`pod ${to}`, () => ctl.rest("POST", `/pods/${pod.id}/${to}`), podType);
+  expect(await turn("stop")).toMatchObject({ desiredStatus: "EXITED" });
+  expect(await turn("start")).toMatchObject({ desiredStatus: "RUNNING" });
+  await turn("restart");
+  await turn("reset");
   await command("pod delete", () => ctl.rest("DELETE", `/pods/${pod.id}`));
+  expect(small).toMatchObject({ vcpuCount: 2, env: { B: "2" } });
+}
 
+async function bills(ctl: Ctl, command: Command): Promise<void> {
   const since = "bucketSize=day&startTime=2026-01-01T00:00:00Z&endTime=2026-02-01T00:00:00Z";
   await command(
     "billing serverless",
@@ -249,15 +276,4 @@ it("Each command of runpodctl gets what its types can hold", async () => {
   );
   await command("billing pods", () => ctl.rest("GET", `/billing/pods?${since}&grouping=gpuTypeId`), billType);
   await command("billing network-volume", () => ctl.rest("GET", `/billing/networkvolumes?${since}`), billType);
-
-  await command("serverless delete", () => ctl.rest("DELETE", at));
-  await command("network-volume delete", () => ctl.rest("DELETE", `${volumes}/${volume.id}`));
-  await command("template delete", () => ctl.rest("DELETE", `/templates/${other.id}`));
-
-  expectOutcomes(runpodctlCalls, found);
-  expect(after).toMatchObject({ name: "renamed", templateId: other.id, workersMax: 2, idleTimeout: 7, gpuCount: 1 });
-  expect(small).toMatchObject({ vcpuCount: 2, env: { B: "2" } });
-  expect(found["pod stop"]?.gave).toMatchObject({ desiredStatus: "EXITED" });
-  expect(found["pod start"]?.gave).toMatchObject({ desiredStatus: "RUNNING" });
-  expect(found["template get"]?.gave).toMatchObject({ name: "made", env: { A: "1" }, readme: "read" });
-});
+}

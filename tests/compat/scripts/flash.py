@@ -12,18 +12,9 @@ folder, key = sys.argv[1], os.environ["RUNPOD_API_KEY"]
 os.chdir(folder)  # it keeps its notes in the folder that it runs in
 
 import runpod_flash as flash  # noqa: E402
+from findings import attempt_async as attempt, found  # noqa: E402
 from runpod_flash.core.api.runpod import RunpodGraphQLClient, RunpodRestClient  # noqa: E402
 from runpod_flash.core.resources.request_logs import QBRequestLogFetcher  # noqa: E402
-
-found = {}
-
-
-async def attempt(call, ask):
-    try:
-        found[call] = {"gave": await ask()}
-    except Exception as error:
-        found[call] = {"error": f"{type(error).__name__}: {error}"}
-    return found[call].get("gave") or {}
 
 
 def shown(resource):

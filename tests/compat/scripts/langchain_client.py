@@ -5,21 +5,14 @@ import json
 import os
 import sys
 
+from findings import attempt_async, found
 from langchain_runpod import ChatRunPod, RunPod
 
 where = {"endpoint_id": sys.argv[1], "api_key": os.environ["CLIENT_KEY"], "api_base": os.environ["BASE"]}
-found = {}
 
 
 def text_of(said):
     return said if isinstance(said, str) else said.content
-
-
-async def note(call, ask):
-    try:
-        found[call] = {"gave": await ask()}
-    except Exception as error:
-        found[call] = {"error": f"{type(error).__name__}: {error}"}
 
 
 async def every_call(name, model):
@@ -36,7 +29,7 @@ async def every_call(name, model):
         return "".join([text_of(part) async for part in model.astream("mill")])
 
     for call in (invoke, ainvoke, stream, astream):
-        await note(f"{name}.{call.__name__}", call)
+        await attempt_async(f"{name}.{call.__name__}", call)
 
 
 async def main():

@@ -5,18 +5,10 @@ import os
 import sys
 
 import runpod
+from findings import attempt, found
 
 runpod.api_key = os.environ["CLIENT_KEY"]
 folder, python = sys.argv[1:]
-found = {}
-
-
-def attempt(call, ask):
-    try:
-        found[call] = {"gave": ask()}
-    except Exception as error:
-        found[call] = {"error": f"{type(error).__name__}: {error}"}
-    return found[call].get("gave") or {}
 
 
 def main():

@@ -7,40 +7,26 @@ import sys
 
 import aiohttp
 import runpod
+from findings import attempt, attempt_async, found
 
 runpod.api_key = os.environ["CLIENT_KEY"]
 plain, streaming, waiting = sys.argv[1:]
-found = {}
-
-
-def note(call, ask):
-    try:
-        found[call] = {"gave": ask()}
-    except Exception as error:
-        found[call] = {"error": f"{type(error).__name__}: {error}"}
-
-
-async def note_async(call, ask):
-    try:
-        found[call] = {"gave": await ask()}
-    except Exception as error:
-        found[call] = {"error": f"{type(error).__name__}: {error}"}
 
 
 def synchronous():
     endpoint = runpod.Endpoint(plain)
     job = endpoint.run({"input": {"do": "echo", "n": 1}})
     found["Endpoint.run"] = {"gave": job.job_id}
-    note("Endpoint.run_sync", lambda: endpoint.run_sync({"input": {"do": "echo", "n": 2}}))
-    note("Endpoint.health", endpoint.health)
-    note("Job.output", lambda: job.output(timeout=40))
-    note("Job.status", job.status)
+    attempt("Endpoint.run_sync", lambda: endpoint.run_sync({"input": {"do": "echo", "n": 2}}))
+    attempt("Endpoint.health", endpoint.health)
+    attempt("Job.output", lambda: job.output(timeout=40))
+    attempt("Job.status", job.status)
     stream = runpod.Endpoint(streaming).run({"input": {"values": [1, 2]}})
-    note("Job.stream", lambda: list(stream.stream()))
+    attempt("Job.stream", lambda: list(stream.stream()))
     idle = runpod.Endpoint(waiting)
-    note("Job.cancel", idle.run({"input": {"n": 3}}).cancel)
+    attempt("Job.cancel", idle.run({"input": {"n": 3}}).cancel)
     idle.run({"input": {"n": 4}})
-    note("Endpoint.purge_queue", idle.purge_queue)
+    attempt("Endpoint.purge_queue", idle.purge_queue)
 
 
 async def asynchronous():
@@ -48,19 +34,19 @@ async def asynchronous():
         endpoint = runpod.AsyncioEndpoint(plain, session)
         job = await endpoint.run({"do": "echo", "n": 5})
         found["AsyncioEndpoint.run"] = {"gave": job.job_id}
-        await note_async("AsyncioEndpoint.health", endpoint.health)
-        await note_async("AsyncioJob.output", lambda: job.output(timeout=40))
-        await note_async("AsyncioJob.status", job.status)
+        await attempt_async("AsyncioEndpoint.health", endpoint.health)
+        await attempt_async("AsyncioJob.output", lambda: job.output(timeout=40))
+        await attempt_async("AsyncioJob.status", job.status)
         stream = await runpod.AsyncioEndpoint(streaming, session).run({"values": [3, 4]})
 
         async def chunks():
             return [chunk async for chunk in stream.stream()]
 
-        await note_async("AsyncioJob.stream", chunks)
+        await attempt_async("AsyncioJob.stream", chunks)
         idle = runpod.AsyncioEndpoint(waiting, session)
-        await note_async("AsyncioJob.cancel", (await idle.run({"n": 6})).cancel)
+        await attempt_async("AsyncioJob.cancel", (await idle.run({"n": 6})).cancel)
         await idle.run({"n": 7})
-        await note_async("AsyncioEndpoint.purge_queue", idle.purge_queue)
+        await attempt_async("AsyncioEndpoint.purge_queue", idle.purge_queue)
 
 
 synchronous()

@@ -14,21 +14,19 @@ export interface Receiver {
   readonly pausedAt: number | undefined;
 }
 
-/** How an attempt went. */
-export interface Heard {
-  /** Used if the receiver is new. */
-  readonly id: string;
-  readonly ownerNo: number;
-  readonly origin: string;
-  readonly at: number;
-  /** Absent: it succeeded. */
-  readonly error: string | undefined;
-}
-
 /** An owner, and the scheme, host and port of a URL that webhooks of theirs go to. */
 export interface Target {
   readonly ownerNo: number;
   readonly origin: string;
+}
+
+/** How an attempt went. */
+export interface Heard extends Target {
+  /** Used if the receiver is new. */
+  readonly id: string;
+  readonly at: number;
+  /** Absent: it succeeded. */
+  readonly error: string | undefined;
 }
 
 /** Deliveries, and the size of their bodies in bytes. */

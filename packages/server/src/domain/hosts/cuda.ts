@@ -33,12 +33,7 @@ export function cudaOf(driver: string): string | undefined {
 }
 
 /** Compares versions such as 12.8 and 12.10 by their numbers. */
-export function compareCuda(one: string, other: string): number {
-  const [[oneMajor = 0, oneMinor = 0], [major = 0, minor = 0]] = [one, other].map((version) =>
-    version.split(".").map(Number),
-  ) as [number[], number[]];
-  return oneMajor - major || oneMinor - minor;
-}
+export const compareCuda = new Intl.Collator("en", { numeric: true }).compare;
 
 /** Whether a driver supports a CUDA version; one that is not known is trusted to. */
 export function supportsCuda(driver: string, version: string | undefined): boolean {
@@ -46,17 +41,15 @@ export function supportsCuda(driver: string, version: string | undefined): boole
   return version === undefined || newest === undefined || compareCuda(newest, version) >= 0;
 }
 
-/** What a worker's settings say about CUDA. */
-interface CudaSettings {
-  readonly allowedCudaVersions?: readonly string[];
-  readonly minCudaVersion?: string;
+/** What settings, or a question, say about CUDA. */
+interface CudaWish {
+  readonly allowedCudaVersions?: readonly string[] | null;
+  readonly minCudaVersion?: string | null;
 }
 
 /** The CUDA version that a worker's driver must support: the oldest that is allowed, and no less than the minimum. */
-export function neededCuda({ allowedCudaVersions = [], minCudaVersion }: CudaSettings): string | undefined {
-  const oldest = [...allowedCudaVersions].sort(compareCuda)[0];
-  return [oldest, minCudaVersion]
-    .filter((version) => version !== undefined)
-    .sort(compareCuda)
-    .at(-1);
+export function neededCuda({ allowedCudaVersions, minCudaVersion }: CudaWish): string | undefined {
+  const oldest = [...(allowedCudaVersions ?? [])].sort(compareCuda)[0];
+  const least = [oldest, minCudaVersion].flatMap((version) => version || []);
+  return least.sort(compareCuda).at(-1);
 }

@@ -142,6 +142,14 @@ describe("The catalog", () => {
     ]);
     const elsewhere = await data(query, { types, lowest: { ...lowest, dataCenterId: "US-TX-1" } });
     expect(elsewhere.gpuTypes[0].lowestPrice.stockStatus).toBeNull();
+    for (const [cuda, stock] of [
+      [{ allowedCudaVersions: ["12.8", "12.4"] }, "Low"],
+      [{ minCudaVersion: "12.8" }, null],
+      [{ minCudaVersion: "" }, "Low"],
+    ] as const)
+      expect((await data(query, { types, lowest: { ...lowest, ...cuda } })).gpuTypes[0].lowestPrice.stockStatus).toBe(
+        stock,
+      );
     const places = await data("{ dataCenters { id location gpuAvailability { gpuTypeId stockStatus available } } }");
     expect(places.dataCenters[0]).toEqual({
       id: "EU-RO-1",

@@ -1,5 +1,5 @@
 import { limits } from "../../limits/index.js";
-import type { LiveWorker } from "../../memory/registry.js";
+import { EndMarks } from "../../memory/end-marks.js";
 import type { Needs } from "../../operations/needs.js";
 import { bankVolumes, bankWorkers } from "../../operations/usage/meter-usage.js";
 import type { Loop } from "../loop.js";
@@ -9,16 +9,15 @@ import type { Loop } from "../loop.js";
  * loses none of it: the next one banks it.
  */
 export function meterUsageLoop(needs: Needs<"registry" | "usage" | "clock">): Loop {
-  /** Ended workers that are banked whole, and when they ended: an end that could not be written is taken back. */
-  const over = new WeakMap<LiveWorker, number | undefined>();
+  /** Ended workers that are banked whole. */
+  const over = new EndMarks();
   let forgottenAt = 0;
   return {
     name: "meter-usage",
     topics: [],
     gapMs: limits.netMs,
     async tick(now) {
-      const isOver = (worker: LiveWorker) => over.has(worker) && over.get(worker) === worker.row.endedAt;
-      for (const { worker, endedAt } of await bankWorkers(needs, isOver)) over.set(worker, endedAt);
+      await bankWorkers(needs, over);
       await bankVolumes(needs);
       if (now >= forgottenAt + limits.usageMarksKeptMs) {
         while ((await needs.usage.forgetMarks(now - limits.usageMarksKeptMs, limits.forgottenAtOnce)) > 0);

@@ -17,12 +17,15 @@ const ownerOf = ({ registry }: Holding, { endpointNo }: Delivery): number | unde
  */
 export async function heldBack(needs: Holding, due: readonly DueDelivery[], now: number): Promise<ReadonlySet<number>> {
   const { deliveries, receivers, bell } = needs;
-  const paused = await receivers.paused([...targetsOf(needs, due).values()]);
-  if (paused.length === 0) return new Set();
-  const byTarget = new Map(paused.map((receiver) => [keyOf(receiver), receiver]));
-  const found = due.flatMap((delivery) => {
+  const aimed = due.flatMap((delivery) => {
     const target = targetOf(needs, delivery);
-    const receiver = target && byTarget.get(keyOf(target));
+    return target ? [{ delivery, target, key: keyOf(target) }] : [];
+  });
+  const paused = await receivers.paused([...new Map(aimed.map(({ key, target }) => [key, target])).values()]);
+  if (paused.length === 0) return new Set();
+  const byKey = new Map(paused.map((receiver) => [keyOf(receiver), receiver]));
+  const found = aimed.flatMap(({ delivery, key }) => {
+    const receiver = byKey.get(key);
     return receiver ? [{ delivery, receiver }] : [];
   });
   const sums = new Map(await receivers.holdingOf([...new Set(paused.map(({ ownerNo }) => ownerNo))]));
@@ -58,12 +61,6 @@ function whyFull({ count, bytes }: HeldSum): string | undefined {
 function targetOf(needs: Holding, delivery: Delivery): Target | undefined {
   const [ownerNo, origin] = [ownerOf(needs, delivery), originOf(delivery)];
   return ownerNo === undefined || origin === "" ? undefined : { ownerNo, origin };
-}
-
-/** Where these deliveries go, each target once. */
-function targetsOf(needs: Holding, due: readonly Delivery[]): Map<string, Target> {
-  const targets = due.flatMap((delivery) => targetOf(needs, delivery) ?? []);
-  return new Map(targets.map((target) => [keyOf(target), target]));
 }
 
 const keyOf = ({ ownerNo, origin }: Target): string => `${ownerNo} ${origin}`;

@@ -1,3 +1,4 @@
+import { EndMarks } from "../../memory/end-marks.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import type { Provider } from "../../provider.js";
@@ -6,15 +7,14 @@ import type { Tended } from "./tended.js";
 /** Ends processes and containers of this host that belong to no live row. */
 export function strayWorkers(needs: Needs<"registry" | "here">, provider: Provider, tended: Tended) {
   const { starting, busy, gone } = tended;
-  /** Ended workers whose processes are known to be gone, and when they ended: such an end may be taken back. */
-  const buried = new WeakMap<LiveWorker, number | undefined>();
-  const isBuried = (worker: LiveWorker) => buried.has(worker) && buried.get(worker) === worker.row.endedAt;
+  /** Ended workers whose processes are known to be gone. */
+  const buried = new EndMarks();
 
   /** Ends workers that others gave up on while this host was away. */
   async function endGivenUp(): Promise<void> {
     const strays: LiveWorker[] = [];
     for (const worker of needs.registry.endedWorkers())
-      if (!isBuried(worker) && needs.here.tends(worker.row.hostNo)) strays.push(worker);
+      if (!buried.has(worker) && needs.here.tends(worker.row.hostNo)) strays.push(worker);
     await Promise.all(
       strays.map(async (worker) => {
         const { id, secretHash } = worker.row;
@@ -37,7 +37,7 @@ export function strayWorkers(needs: Needs<"registry" | "here">, provider: Provid
     const { id, handle, endedAt } = worker.row;
     const seen = await provider.look(id, handle);
     if (seen.state === "running") await provider.kill(id, handle);
-    buried.set(worker, endedAt);
+    buried.add(worker, endedAt);
     if (seen.state !== "unknown") await tended.forget(worker);
   }
 

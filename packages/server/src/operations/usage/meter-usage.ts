@@ -1,6 +1,7 @@
 import { billableMs, spread, volumeGbMs } from "../../domain/usage/meter.js";
 import { costOf, hourlyRate, type Prices, shareAfterDiscount } from "../../domain/usage/price.js";
 import { limits } from "../../limits/index.js";
+import type { EndMarks } from "../../memory/end-marks.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Deposit, Mark, UsageShare } from "../../store/index.js";
 import { turns } from "../../turns.js";
@@ -14,38 +15,27 @@ const lane = ["usage"] as const;
 /** What an amount costs; for workers by GPUs and processors, for volumes by their disk. */
 type Costs = (amount: number) => Pick<UsageShare, "gpuCost" | "cpuCost" | "diskCost">;
 
-/** An ended worker, and when it ended. */
-interface Over {
-  readonly worker: LiveWorker;
-  readonly endedAt: number;
-}
-
 /**
- * Banks what workers and pods have used since it was banked last. `isOver`: leaves out ended workers that are known to be
- * banked whole. Returns the ended workers that now are.
+ * Banks what workers and pods have used since it was banked last. `over`: ended workers that are banked whole, which
+ * are left out; those that now are join them.
  */
-export async function bankWorkers(needs: Metering, isOver: (worker: LiveWorker) => boolean): Promise<Over[]> {
+export async function bankWorkers(needs: Metering, over: EndMarks): Promise<void> {
   const { registry } = needs;
   const prices = await registry.prices.read();
   const started = registry.liveWorkers().filter(({ row }) => row.startedAt !== undefined);
   for (const worker of registry.endedWorkers())
-    if (worker.row.startedAt !== undefined && !isOver(worker)) started.push(worker);
-  const over: Over[] = [];
+    if (worker.row.startedAt !== undefined && !over.has(worker)) started.push(worker);
   for (let at = 0; at < started.length; at += limits.usageBankedAtOnce) {
     if (turns.isOver) await turns.take(lane);
     const some = started.slice(at, at + limits.usageBankedAtOnce);
-    const ended = some.flatMap((worker) => {
-      const { endedAt } = worker.row;
-      return endedAt === undefined ? [] : [{ worker, endedAt }];
-    });
+    const ends = some.map(({ row }) => row.endedAt);
     const marks = await needs.usage.marks(
       "worker",
       some.map(({ row }) => row.no),
     );
     await needs.usage.bank(some.flatMap((worker) => workerDeposit(needs, worker, marks.get(worker.row.no), prices)));
-    over.push(...ended);
+    for (const [n, worker] of some.entries()) over.add(worker, ends[n]);
   }
-  return over;
 }
 
 function workerDeposit({ registry, clock }: Metering, { row }: LiveWorker, mark: Mark | undefined, prices: Prices) {

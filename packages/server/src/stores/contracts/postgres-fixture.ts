@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, vi } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../scripts/postgres.mjs";
 import type { Stores } from "../../store/index.js";
 import { storeContract } from "../contract.js";
@@ -18,6 +18,23 @@ export async function asAdmin(url: string, text: string): Promise<void> {
   await admin.connect();
   await admin.query(text);
   await admin.end();
+}
+
+/** Resolves with the backend process whose statement waits for a lock, once there is one other than `former`. */
+export async function waitingProcess(url: string, former = 0): Promise<number> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const asked = `SELECT pid FROM pg_stat_activity WHERE application_name = 'millrace' AND wait_event_type = 'Lock' AND pid <> $1`;
+  const look = async () => {
+    const [row] = (await client.query(asked, [former])).rows;
+    if (row) return row.pid;
+    throw new Error("no statement waits for a lock");
+  };
+  try {
+    return await vi.waitFor(look, { timeout: 20_000, interval: 20 });
+  } finally {
+    await client.end();
+  }
 }
 
 /** Breaks most connections again and again, each time after a few tens of calls; it is told of each that has ended. */

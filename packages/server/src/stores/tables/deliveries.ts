@@ -1,6 +1,6 @@
 import { sql as raw, type Selectable } from "kysely";
 import type { Attempt, Delivery, DeliveryStore, DeliveryWithAttempts } from "../../store/index.js";
-import { endpointsOfPage, rowsOfPage } from "./delivery-pages.js";
+import { endpointsOfPage, heldOrNot, rowsOfPage } from "./delivery-pages.js";
 import type { TextColumns } from "./job-row.js";
 import { code } from "./job-state.js";
 import { maybe, type Runner } from "./runner.js";
@@ -163,10 +163,8 @@ export function deliveryStore(runner: Runner): DeliveryStore {
         return withAttempts(await runner.read(rowsOfPage<Row>(endpoints, page).compile(sql)));
       }
       let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", endpointNos);
-      query = query.where("job_id", "=", jobId);
-      if (state === "held") query = query.where("held_by", "is not", null);
-      else if (state !== undefined) query = query.where("state", "=", state);
-      if (state === "pending") query = query.where("held_by", "is", null);
+      query = query.where("job_id", "=", jobId).where(heldOrNot(state));
+      if (state !== undefined && state !== "held") query = query.where("state", "=", state);
       if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
       return withAttempts(await runner.read(query.orderBy("no", "desc").limit(limit).compile()));
     },

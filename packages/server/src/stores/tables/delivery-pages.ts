@@ -11,9 +11,9 @@ export interface PageEndpoint {
 }
 
 /** SQL condition that tells held deliveries from those that are pending. */
-function heldOrNot(state: DeliveryQuery["state"]) {
-  if (state === "held") return raw` AND held_by IS NOT NULL`;
-  return state === "pending" ? raw` AND held_by IS NULL` : raw``;
+export function heldOrNot(state: DeliveryQuery["state"]) {
+  if (state === "held") return raw<boolean>`held_by IS NOT NULL`;
+  return state === "pending" ? raw<boolean>`held_by IS NULL` : raw<boolean>`1 = 1`;
 }
 
 /** The newest deliveries of one endpoint, out of an index's order. */
@@ -22,7 +22,7 @@ function newestOf(endpointNo: unknown, { state, beforeNo }: Page, limit: number)
   const columns = byState ? ["d.endpoint_no", "d.state"] : ["d.endpoint_no"];
   const values = byState ? [endpointNo, raw.lit(state)] : [endpointNo];
   const order = raw.join([...columns, "d.no"].map((name) => raw`${raw.ref(name)} DESC`));
-  return raw`FROM delivery d WHERE ${rangeOf(columns, values, { beforeNo }, "d.no")}${heldOrNot(state)} ORDER BY ${order} LIMIT ${raw.lit(limit)}`;
+  return raw`FROM delivery d WHERE ${rangeOf(columns, values, { beforeNo }, "d.no")} AND ${heldOrNot(state)} ORDER BY ${order} LIMIT ${raw.lit(limit)}`;
 }
 
 /** Those of some endpoints whose deliveries a page may have: the ones with the newest, as many as it has rows. */

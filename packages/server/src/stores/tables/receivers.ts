@@ -17,7 +17,7 @@ const toReceiver = (row: Selectable<Tables["receiver"]>): Receiver => ({
 
 function isIn(state: ReceiverState, failing: number) {
   if (state === "paused") return raw<boolean>`paused_at IS NOT NULL`;
-  // not as IS NULL: a database might read everybody's receivers through the index of those that are not paused
+  // with IS NULL, a planner may choose the index of receivers that are not paused, which has those of all owners
   return raw<boolean>`coalesce(paused_at, 0) = 0 AND failures ${raw.raw(state === "failing" ? ">=" : "<")} ${failing}`;
 }
 

@@ -27,10 +27,7 @@ export interface PriceInput {
 const wishOf = (input: PriceInput | null | undefined): Wish => ({
   count: Math.max(1, input?.gpuCount ?? 1),
   dataCenterId: input?.dataCenterId ?? undefined,
-  minCuda: neededCuda({
-    allowedCudaVersions: input?.allowedCudaVersions ?? [],
-    ...(input?.minCudaVersion ? { minCudaVersion: input.minCudaVersion } : {}),
-  }),
+  minCuda: neededCuda(input ?? {}),
 });
 
 export type GpuFilter = { readonly id?: string | null; readonly ids?: readonly string[] | null };

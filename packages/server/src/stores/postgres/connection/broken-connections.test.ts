@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { startPostgres, type TestPostgres } from "../../../../../../scripts/postgres.mjs";
 import { Refusal } from "../../../errors.js";
 import type { Stores } from "../../../store/index.js";
-import { keepBreaking, makeDatabase, openAs, openEmptied } from "../../contracts/postgres-fixture.js";
+import { keepBreaking, makeDatabase, openAs, openEmptied, waitingProcess } from "../../contracts/postgres-fixture.js";
 import { startProxy, type TestProxy } from "../../contracts/proxy-fixture.js";
 import { completed, day, idsOf, Scene } from "../../contracts/scene.js";
 
@@ -52,22 +52,6 @@ async function hold(table: string): Promise<() => Promise<void>> {
   };
 }
 
-/** Resolves with the backend process whose statement waits for a lock, once it is not `former`. */
-async function waitingProcess(former?: number): Promise<number> {
-  const client = new pg.Client(url);
-  await client.connect();
-  const asked = `SELECT pid FROM pg_stat_activity WHERE application_name = 'millrace' AND wait_event_type = 'Lock' AND pid <> $1`;
-  try {
-    for (;;) {
-      const [row] = (await client.query(asked, [former ?? 0])).rows;
-      if (row) return row.pid;
-      await new Promise((later) => setTimeout(later, 20));
-    }
-  } finally {
-    await client.end();
-  }
-}
-
 /**
  * Breaks the connection of a call: either before the answer to a statement that contains `text`, or while its statement
  * still waits in the database for `table`. In the second case the call is sent again while the first may still be
@@ -83,9 +67,9 @@ async function lost<T>(when: string, text: string, table: string, call: () => Pr
   }
   const release = await hold(table);
   const result = call();
-  const former = await waitingProcess();
+  const former = await waitingProcess(url);
   proxy.cutAll();
-  await waitingProcess(former);
+  await waitingProcess(url, former);
   await release();
   expect(proxy.cuts()).toBeGreaterThan(before);
   return result;

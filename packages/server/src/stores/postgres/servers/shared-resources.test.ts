@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Registry } from "../../../memory/registry.js";
 import type { RevisedTable, Stores } from "../../../store/index.js";
 import { plainHost, plainTemplate, plainUser, workerChanges } from "../../../testing/facts-fixture.js";
+import { waitingProcess } from "../../contracts/postgres-fixture.js";
 import { startAt } from "../../contracts/scene.js";
 import { both, countsHold, on, openTwoServers, scene, submit, times, url, workers } from "./two-servers-fixture.js";
 
@@ -213,8 +214,9 @@ describe("Two servers on one database", () => {
     const other = both[1].shared!.exclusively(async () => {
       isMade = true;
     });
+    await waitingProcess(url);
     await both[1].shared!.freeChanges([both[1].shared!.serverNo]); // not the one that holds it
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await waitingProcess(url); // still
     expect(isMade).toBe(false);
     await both[1].shared!.freeChanges([both[0].shared!.serverNo]);
     await other;
