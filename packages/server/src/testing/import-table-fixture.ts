@@ -90,6 +90,11 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
     { who: /./, own: "everything", npm: ["@millrace/api"] },
   ],
   server: serverRules,
+  cli: [
+    { who: /^terminal$/, own: "everything", npm: ["cli-table3", "ora"] },
+    { who: /^endpoints$/, own: "everything", npm: ["@millrace/api", "fastest-levenshtein"] },
+    { who: /./, own: "everything", npm: ["@millrace/api", "commander"] },
+  ],
 };
 
 const builtins = new Set(builtinModules);

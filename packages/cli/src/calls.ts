@@ -1,0 +1,33 @@
+import { ApiError, createClient } from "@millrace/api";
+import { exits, Failure } from "./exit.js";
+import type { Found } from "./server.js";
+
+/** Calls of one server, whose failures end the command in words. */
+export type Calls = ReturnType<typeof openCalls>;
+
+export function openCalls({ url, key, from }: Found) {
+  const client = createClient({ url, key });
+  return {
+    url,
+    async call<T>(method: string, path: string, body?: unknown): Promise<T> {
+      try {
+        return await client.call<T>(method, path, body);
+      } catch (error) {
+        throw worded(error, url, from);
+      }
+    },
+  };
+}
+
+function worded(error: unknown, url: string, from: string): unknown {
+  if (error instanceof ApiError) {
+    const hint = error.status === 401 ? `The key is from ${from}. Others: millrace context list` : undefined;
+    return new Failure(exits.refused, error.message, hint);
+  }
+  if (error instanceof SyntaxError) return new Failure(exits.unreachable, `${url} answers, but is no Millrace server.`);
+  if (error instanceof TypeError) {
+    const cause = (error.cause as NodeJS.ErrnoException | undefined)?.code ?? error.message;
+    return new Failure(exits.unreachable, `No server answers at ${url} (${cause}).`, "npm start, in Millrace's folder");
+  }
+  return error;
+}

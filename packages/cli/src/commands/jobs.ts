@@ -1,0 +1,83 @@
+import type { StatusBody } from "@millrace/api";
+import type { Command } from "commander";
+import { endpointId } from "../endpoints.js";
+import { exits } from "../exit.js";
+import { readInput } from "../input.js";
+import { showEnd, stateLine, untilEnd } from "../jobs.js";
+import type { Tools } from "../tools.js";
+
+type Reference = Pick<StatusBody, "id" | "status">;
+
+/** Commands for one job. */
+export function jobCommands(program: Command, tools: Tools): void {
+  program
+    .command("run")
+    .description("Run a job and print its output.")
+    .argument("<endpoint>", "its name or id")
+    .argument("[input]", "the input: a JSON object, @file.json, or - for standard input (default: {})")
+    .option("--no-wait", "print the job's id and return at once")
+    .addHelpText(
+      "after",
+      `\nExamples:\n  millrace run shout '{"text":"hello"}'\n  millrace run shout @input.json --json\n  echo '{"text":"hello"}' | millrace run shout -`,
+    )
+    .action(async (given: string, input: string | undefined, options: { wait: boolean }, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const body = await readInput(input ?? "{}", tools.streams.in);
+      const endpoint = await endpointId(calls, given);
+      const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, { input: body });
+      if (!options.wait) return terminal.result(job, job.id);
+      tools.interrupted.addEventListener("abort", () =>
+        terminal.say(`The job goes on without you: millrace status ${given} ${job.id}`),
+      );
+      tools.end(showEnd(terminal, await untilEnd(calls, terminal, endpoint, job.id)));
+    });
+
+  program
+    .command("status")
+    .description("Show a job's state, and why it waits.")
+    .argument("<endpoint>", "its name or id")
+    .argument("<job>", "its id")
+    .option("--wait", "wait for its end, and print its output")
+    .addHelpText("after", "\nExample:\n  millrace status shout 7f3a… --wait")
+    .action(async (given: string, job: string, options: { wait?: true }, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const endpoint = await endpointId(calls, given);
+      const body = await calls.call<StatusBody>("GET", `/v2/${endpoint}/status/${encodeURIComponent(job)}`);
+      if (options.wait) return tools.end(showEnd(terminal, await untilEnd(calls, terminal, endpoint, body.id)));
+      terminal.result(body, stateLine(terminal, body));
+    });
+
+  program
+    .command("stream")
+    .description("Print what a job streams, as it comes.")
+    .argument("<endpoint>", "its name or id")
+    .argument("<job>", "its id")
+    .addHelpText("after", "\nExample:\n  millrace stream shout $(millrace run shout --no-wait)")
+    .action(async (given: string, job: string, _: object, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const path = `/sdk/v2/${await endpointId(calls, given)}/stream/${encodeURIComponent(job)}?wait=10000`;
+      for (;;) {
+        const { status, stream } = await calls.call<{ status: string; stream: { output: unknown }[] }>("GET", path);
+        for (const chunk of stream)
+          terminal.result(chunk, typeof chunk.output === "string" ? chunk.output : JSON.stringify(chunk.output));
+        if (status === "IN_QUEUE" || status === "IN_PROGRESS") continue;
+        return tools.end(status === "COMPLETED" ? exits.done : exits.failed);
+      }
+    });
+
+  for (const [name, summary] of [
+    ["cancel", "Cancel a job that waits or runs."],
+    ["retry", "Put a job that failed or timed out back into the queue."],
+  ] as const)
+    program
+      .command(name)
+      .description(summary)
+      .argument("<endpoint>", "its name or id")
+      .argument("<job>", "its id")
+      .action(async (given: string, job: string, _: object, command: Command) => {
+        const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+        const path = `/v2/${await endpointId(calls, given)}/${name}/${encodeURIComponent(job)}`;
+        const body = await calls.call<Reference>("POST", path);
+        terminal.result(body, `${body.id}  ${body.status}`);
+      });
+}

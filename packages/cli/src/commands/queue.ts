@@ -1,0 +1,74 @@
+import type { HealthBody, StatusBody } from "@millrace/api";
+import type { Command } from "commander";
+import { endpointId } from "../endpoints.js";
+import { exits, Failure } from "../exit.js";
+import { span } from "../terminal.js";
+import type { Tools } from "../tools.js";
+
+/** Commands for the queue of an endpoint. */
+export function queueCommands(program: Command, tools: Tools): void {
+  program
+    .command("requests")
+    .description("List an endpoint's jobs, newest first.")
+    .argument("<endpoint>", "its name or id")
+    .option("--status <status>", "only jobs in this state, such as FAILED")
+    .option("--limit <count>", "how many, 1 to 100", "20")
+    .addHelpText("after", "\nExample:\n  millrace requests shout --status FAILED --limit 5")
+    .action(async (given: string, options: { status?: string; limit: string }, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const query = new URLSearchParams({
+        limit: options.limit,
+        ...(options.status ? { status: options.status } : {}),
+      });
+      const { requests } = await calls.call<{ requests: StatusBody[] }>(
+        "GET",
+        `/v2/${await endpointId(calls, given)}/requests?${query}`,
+      );
+      terminal.table(
+        requests,
+        [
+          { title: "job", of: ({ id }) => id },
+          { title: "state", of: ({ status }) => status },
+          { title: "waited", of: ({ delayTime }) => span(delayTime) },
+          { title: "ran", of: ({ executionTime }) => span(executionTime) },
+          { title: "retries", of: ({ retries }) => retries },
+          { title: "why", of: ({ error, waitDetail }) => (error ?? waitDetail)?.split("\n")[0]?.slice(0, 80) },
+        ],
+        `No jobs. millrace run ${given} '{…}'`,
+      );
+    });
+
+  program
+    .command("health")
+    .description("Count an endpoint's jobs and workers by state.")
+    .argument("<endpoint>", "its name or id")
+    .action(async (given: string, _: object, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const health = await calls.call<HealthBody>("GET", `/v2/${await endpointId(calls, given)}/health`);
+      const words = (counts: Readonly<Record<string, number>>) =>
+        Object.entries(counts)
+          .map(([state, count]) => `${count} ${state.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)}`)
+          .join(" · ");
+      terminal.result(health, `jobs     ${words(health.jobs)}\nworkers  ${words(health.workers)}`);
+    });
+
+  program
+    .command("purge")
+    .description("Cancel all jobs of an endpoint that wait.")
+    .argument("<endpoint>", "its name or id")
+    .option("--yes", "do not ask")
+    .action(async (given: string, options: { yes?: true }, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const endpoint = await endpointId(calls, given);
+      if (!options.yes) {
+        const { jobs } = await calls.call<HealthBody>("GET", `/v2/${endpoint}/health`);
+        throw new Failure(
+          exits.usage,
+          `This cancels the ${jobs.inQueue} jobs that wait at "${given}".`,
+          `millrace purge ${given} --yes`,
+        );
+      }
+      const body = await calls.call<{ removed: number; status: string }>("POST", `/v2/${endpoint}/purge-queue`);
+      terminal.result(body, `${body.removed} jobs cancelled`);
+    });
+}

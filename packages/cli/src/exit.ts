@@ -1,0 +1,22 @@
+/** What the command line's exit code says. */
+export const exits = {
+  done: 0,
+  /** The job or the check failed. */
+  failed: 1,
+  usage: 2,
+  refused: 3,
+  unreachable: 4,
+  interrupted: 130,
+} as const;
+export type Exit = (typeof exits)[keyof typeof exits];
+
+/** Ends a command: one sentence with its cause, and a command that helps. */
+export class Failure extends Error {
+  readonly exit: Exit;
+  readonly hint: string | undefined;
+  constructor(exit: Exit, message: string, hint?: string) {
+    super(message);
+    this.exit = exit;
+    this.hint = hint;
+  }
+}

@@ -1,0 +1,28 @@
+import { readFile } from "node:fs/promises";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { exits, Failure } from "./exit.js";
+
+/** A job's input: JSON as it stands, `@file`, or `-` for standard input. It must be an object. */
+export async function readInput(given: string, stdin: Readable): Promise<object> {
+  const source = given === "-" ? "Standard input" : given.startsWith("@") ? given.slice(1) : "The input";
+  let written: string;
+  try {
+    written =
+      given === "-" ? await text(stdin) : given.startsWith("@") ? await readFile(given.slice(1), "utf8") : given;
+  } catch (error) {
+    throw new Failure(exits.usage, `${source} cannot be read: ${(error as Error).message}`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(written);
+  } catch (error) {
+    throw new Failure(
+      exits.usage,
+      `${source} is not valid JSON: ${(error as Error).message}`,
+      `'{"text":"hello"}', @file.json or -`,
+    );
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new Failure(exits.usage, `${source} must be a JSON object, such as {"text":"hello"}.`);
+}

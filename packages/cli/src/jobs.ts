@@ -1,0 +1,53 @@
+import type { StatusBody } from "@millrace/api";
+import type { Calls } from "./calls.js";
+import { type Exit, exits } from "./exit.js";
+import { span, type Terminal } from "./terminal.js";
+
+/** How long one request for a job's end is held: meanwhile the live line stands still. */
+const lookMs = 1_000;
+
+const isFinal = ({ status }: StatusBody): boolean => status !== "IN_QUEUE" && status !== "IN_PROGRESS";
+
+/** Waits for a job's end, with a line that says what is awaited. */
+export async function untilEnd(calls: Calls, terminal: Terminal, endpoint: string, job: string): Promise<StatusBody> {
+  const line = terminal.live();
+  const beganAt = performance.now();
+  try {
+    for (;;) {
+      const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${lookMs}`);
+      if (isFinal(body)) return body;
+      line.show(awaited(body, performance.now() - beganAt));
+    }
+  } finally {
+    line.end();
+  }
+}
+
+/** What a job waits for, or that it runs. */
+export function awaited({ status, queuePosition, waitReason, waitDetail }: StatusBody, ms: number): string {
+  if (status === "IN_PROGRESS") return `running ${span(ms)}`;
+  const position = queuePosition === undefined ? "" : ` · position ${queuePosition + 1}`;
+  const why = waitDetail ?? (waitReason as string | undefined)?.replaceAll("_", " ");
+  return `waiting ${span(ms)}${position}${why === undefined ? "" : ` · ${why}`}`;
+}
+
+/** Shows a job's end: its output, or why there is none; returns the exit code. */
+export function showEnd(terminal: Terminal, body: StatusBody): Exit {
+  const { output, error, status } = body;
+  const isDone = status === "COMPLETED";
+  if (isDone || terminal.isJson)
+    terminal.result(body, typeof output === "string" ? output : JSON.stringify(output ?? null, undefined, 2));
+  else terminal.say(`${terminal.styled("red", `✗ ${status}`)}  ${error ?? ""}`.trimEnd());
+  return isDone ? exits.done : exits.failed;
+}
+
+/** A job's state in one line. */
+export function stateLine(terminal: Terminal, body: StatusBody): string {
+  const { id, status, delayTime, executionTime, error } = body;
+  const times = `waited ${span(delayTime)}  ran ${span(executionTime)}`;
+  const why = status === "IN_QUEUE" ? awaited(body, delayTime) : times;
+  const mark =
+    { COMPLETED: terminal.styled("green", "✓"), IN_QUEUE: "+", IN_PROGRESS: "·" }[status as string] ??
+    terminal.styled("red", "✗");
+  return `${mark} ${id}  ${status}  ${why}${error === undefined ? "" : `\n  ${error.split("\n")[0]}`}`;
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+import { createRequire } from "node:module";
+import { exits } from "./exit.js";
+import { runProgram } from "./program.js";
+
+const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
+const interruption = new AbortController();
+process.once("SIGINT", () => {
+  interruption.abort();
+  process.exit(exits.interrupted);
+});
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error; // whoever read the output has enough
+  process.exit(exits.done);
+});
+
+process.exitCode = await runProgram(process.argv.slice(2), {
+  env: process.env,
+  folder: process.cwd(),
+  streams: { in: process.stdin, out: process.stdout, err: process.stderr },
+  interrupted: interruption.signal,
+  version,
+});

@@ -1,0 +1,82 @@
+import { Command, CommanderError } from "commander";
+import { openCalls } from "./calls.js";
+import { contextCommands } from "./commands/contexts.js";
+import { endpointCommands } from "./commands/endpoints.js";
+import { jobCommands } from "./commands/jobs.js";
+import { queueCommands } from "./commands/queue.js";
+import type { Env } from "./contexts.js";
+import { type Exit, exits, Failure } from "./exit.js";
+import { findServer } from "./server.js";
+import { type Streams, Terminal } from "./terminal.js";
+import type { Tools } from "./tools.js";
+
+/** Surroundings of one run of the command line. */
+export interface Run {
+  readonly env: Env;
+  readonly folder: string;
+  readonly streams: Streams;
+  readonly interrupted: AbortSignal;
+  readonly version: string;
+}
+
+interface Options {
+  readonly json?: true;
+  readonly context?: string;
+}
+
+/** Runs a command line, without the program's name; resolves with its exit code. */
+export async function runProgram(words: readonly string[], run: Run): Promise<Exit> {
+  const { env, folder, streams } = run;
+  let exit: Exit = exits.done;
+  const optionsOf = (command: Command) => command.optsWithGlobals<Options>();
+  const tools: Tools = {
+    env,
+    streams,
+    interrupted: run.interrupted,
+    terminal: (command) => new Terminal(streams, optionsOf(command).json === true),
+    calls: (command) => openCalls(findServer(env, folder, optionsOf(command).context)),
+    end: (code) => {
+      exit = code;
+    },
+  };
+  try {
+    await makeProgram(tools, run).parseAsync([...words], { from: "user" });
+    return exit;
+  } catch (error) {
+    return told(error, streams);
+  }
+}
+
+function makeProgram(tools: Tools, { streams, version }: Run): Command {
+  const program = new Command("millrace")
+    .description("Runs jobs, and looks after endpoints, on a Millrace server.")
+    .version(version, "--version", "print the version")
+    .option("--json", "print results as JSON, one line each")
+    .option("--context <name>", "the server to speak to; see millrace context list")
+    .showHelpAfterError("(millrace --help lists the commands)")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void streams.out.write(text),
+      writeErr: (text) => void streams.err.write(text),
+    })
+    .addHelpText(
+      "after",
+      `
+Examples:
+  millrace endpoint list
+  millrace run shout '{"text":"hello"}'
+  millrace requests shout --status FAILED
+
+Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused · 4 no server answers · 130 interrupted`,
+    );
+  for (const add of [jobCommands, queueCommands, endpointCommands, contextCommands]) add(program, tools);
+  return program;
+}
+
+/** Says why a command ended, and returns its exit code. */
+function told(error: unknown, { err }: Streams): Exit {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exits.done : exits.usage; // it has said why
+  if (!(error instanceof Failure)) throw error;
+  err.write(`${error.message}${error.hint === undefined ? "" : `  ${error.hint}`}\n`);
+  return error.exit;
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Context, type Env, readContexts } from "./contexts.js";
+import { exits, Failure } from "./exit.js";
+
+const usualUrl = "http://127.0.0.1:8000";
+
+/** Where a server was found, for people. */
+export interface Found extends Context {
+  readonly from: string;
+}
+
+/**
+ * The server to speak to: the environment decides, then the context, then a data directory here or in a folder above. A
+ * key in the environment alone is for the current context's server.
+ * `named`: the context of `--context`, which goes before all others.
+ */
+export function findServer(env: Env, folder: string, named?: string): Found {
+  const { current, contexts } = readContexts(env);
+  if (named !== undefined) return ofContext(contexts, named);
+  const { MILLRACE_URL: url, MILLRACE_API_KEY: key } = env;
+  const context = current === undefined ? undefined : ofContext(contexts, current);
+  if (key) return { url: url || (context?.url ?? urlOf(env)), key, from: "MILLRACE_API_KEY" };
+  if (context && !url) return context;
+  const kept = keyAbove(env, folder);
+  if (kept) return { url: url || urlOf(env), ...kept };
+  throw new Failure(
+    exits.usage,
+    "No server is known here: there is no MILLRACE_API_KEY, no context, and no .millrace folder of a server.",
+    "millrace context add NAME --url URL",
+  );
+}
+
+function ofContext(contexts: Readonly<Record<string, Context>>, name: string): Found {
+  const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  if (context) return { ...context, from: `context ${name}` };
+  throw new Failure(exits.usage, `There is no context "${name}".`, "millrace context list");
+}
+
+const urlOf = (env: Env): string => (env.MILLRACE_PORT ? `http://127.0.0.1:${env.MILLRACE_PORT}` : usualUrl);
+
+/** The bootstrap key in a server's data directory. */
+function keyAbove(env: Env, folder: string): Omit<Found, "url"> | undefined {
+  for (let at = folder; ; at = dirname(at)) {
+    const file = env.MILLRACE_DATA_DIR ? join(env.MILLRACE_DATA_DIR, "api-key") : join(at, ".millrace/api-key");
+    try {
+      return { key: readFileSync(file, "utf8").trim(), from: file };
+    } catch {
+      if (env.MILLRACE_DATA_DIR || at === dirname(at)) return undefined;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type { Readable, Writable } from "node:stream";
+import { styleText } from "node:util";
+import Table from "cli-table3";
+import ora from "ora";
+
+/** What a person or a program reads: results on `out`, everything else on `err`. */
+export interface Streams {
+  readonly in: Readable;
+  readonly out: Writable & { readonly isTTY?: boolean };
+  readonly err: Writable & { readonly isTTY?: boolean };
+}
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly of: (row: Row) => string | number | undefined;
+}
+
+/** Writes results as a person or a program wants them. */
+export class Terminal {
+  readonly #streams: Streams;
+  readonly isJson: boolean;
+
+  constructor(streams: Streams, isJson: boolean) {
+    this.#streams = streams;
+    this.isJson = isJson;
+  }
+
+  /** A result: the value as one line of JSON with `--json`, otherwise the text. */
+  result(value: unknown, text: string): void {
+    this.#streams.out.write(`${this.isJson ? JSON.stringify(value) : text}\n`);
+  }
+
+  /** Rows as a table, numbers to the right; `empty` says what fills it. */
+  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], empty: string): void {
+    if (this.isJson) {
+      this.result(rows, "");
+      return;
+    }
+    if (rows.length === 0) {
+      this.say(empty);
+      return;
+    }
+    const cells = rows.map((row) => columns.map(({ of }) => of(row)));
+    const isNumber = (n: number) => cells.every((row) => row[n] === undefined || typeof row[n] === "number");
+    const table = new Table({
+      head: columns.map(({ title }) => this.styled("dim", title)),
+      colAligns: columns.map((_, n) => (isNumber(n) ? "right" : "left")),
+      chars: noLines,
+      style: { head: [], border: [], "padding-left": 0, "padding-right": 2 },
+    });
+    table.push(...cells.map((row) => row.map((cell) => `${cell ?? ""}`)));
+    const lines = table.toString().split("\n");
+    this.#streams.out.write(`${lines.map((line) => line.trimEnd()).join("\n")}\n`);
+  }
+
+  /** A remark for people; programs read the result alone. */
+  say(text: string): void {
+    this.#streams.err.write(`${text}\n`);
+  }
+
+  /** One line that changes while something is awaited; nothing where no person looks. */
+  live(): { show(text: string): void; end(): void } {
+    const { err } = this.#streams;
+    if (err.isTTY !== true || this.isJson) return { show: () => {}, end: () => {} };
+    const line = ora({ stream: err as NodeJS.WriteStream, discardStdin: false });
+    return {
+      show: (text) => {
+        line.text = text;
+        if (!line.isSpinning) line.start();
+      },
+      end: () => void line.stop(),
+    };
+  }
+
+  /** Coloured on a terminal, unless the user wants no colours. */
+  styled(style: "dim" | "red" | "green" | "yellow" | "bold", text: string): string {
+    return styleText(style, text, { stream: this.#streams.out as NodeJS.WriteStream });
+  }
+}
+
+const noLines = Object.fromEntries(
+  ["top", "bottom", "left", "right", "mid"]
+    .flatMap((side) => [side, `${side}-mid`, `${side}-left`, `${side}-right`])
+    .concat("middle")
+    .map((name) => [name, ""]),
+);
+
+/** A time span for people: 40 ms, 2.1 s, 3 min 20 s. */
+export function span(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+}

@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeHandler } from "../e2e/handlers.js";
+import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
+import { millrace, onTerminal, toServer } from "./millrace.js";
+
+let server: TestServer;
+let shout: string;
+const undos: (() => unknown)[] = [];
+const ending = { onTestFinished: (undo: () => unknown) => void undos.unshift(undo) };
+const handler = `export default async (input) => {
+  if (input.fail) throw new Error("no such text");
+  if (input.many) return input.many;
+  await new Promise((done) => setTimeout(done, input.ms ?? 0));
+  return String(input.text ?? "").toUpperCase();
+};`;
+
+beforeAll(async () => {
+  server = await startServer();
+  shout = await makeEndpoint(server, makeHandler(ending, handler), { name: "shout", workersMax: 1, idleTimeout: 60 });
+  await makeEndpoint(server, makeHandler(ending, handler), { name: "idle", workersMax: 0 });
+});
+afterAll(async () => {
+  await server?.end();
+  for (const undo of undos) await undo();
+});
+
+const run = (...words: string[]) => millrace(words, { env: toServer(server) });
+
+describe("millrace run", () => {
+  it("prints the output: a text as it is, anything else as JSON", async () => {
+    expect(await run("run", "shout", '{"text":"hello"}')).toEqual({ exit: 0, out: "HELLO\n", err: "" });
+    expect(JSON.parse((await run("run", shout, '{"many":[1,{"a":2}]}')).out)).toEqual([1, { a: 2 }]);
+  });
+
+  it("takes the input from a file, or from standard input", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-cli-"));
+    writeFileSync(join(folder, "input.json"), '{"text":"filed"}');
+    const env = toServer(server);
+    expect((await millrace(["run", "shout", "@input.json"], { env, folder })).out).toBe("FILED\n");
+    expect((await millrace(["run", "shout", "-"], { env, input: '{"text":"piped"}' })).out).toBe("PIPED\n");
+    rmSync(folder, { recursive: true });
+  });
+
+  it("ends with 1 and the error if the job fails; --json prints the whole status either way", async () => {
+    const failed = await run("run", "shout", '{"fail":true}');
+    expect(failed).toMatchObject({ exit: 1, out: "", err: expect.stringMatching(/FAILED.*no such text/) });
+    const whole = await run("run", "shout", '{"fail":true}', "--json");
+    expect(whole.exit).toBe(1);
+    expect(JSON.parse(whole.out)).toMatchObject({ status: "FAILED", error: expect.stringContaining("no such text") });
+  });
+
+  it.each([
+    [["run", "shout", "{"], 2, /The input is not valid JSON/],
+    [["run", "shout", "[1]"], 2, /must be a JSON object/],
+    [["run", "shout", "@nowhere.json"], 2, /nowhere.json cannot be read/],
+    [["run", "shuot", "{}"], 2, /Endpoint "shuot" does not exist. Did you mean "shout"\?/],
+    [["run", "something-else", "{}"], 2, /Endpoint "something-else" does not exist\. {2}millrace endpoint list/],
+    [["run"], 2, /missing required argument 'endpoint'/],
+    [["rnu", "shout"], 2, /unknown command 'rnu'[\s\S]*Did you mean run/],
+  ])("%j ends with %i, and says why", async (words, exit, why) => {
+    expect(await run(...words)).toMatchObject({ exit, out: "", err: expect.stringMatching(why) });
+  });
+
+  it("shows on a terminal why the job waits; Ctrl-C says how to come back to it", async () => {
+    const env = toServer(server);
+    const { screen, exit } = await onTerminal(["run", "idle", "{}"], { env, keys: "\u0003", after: "waiting" });
+    expect(screen).toMatch(/waiting .* s? · position 1/);
+    const [, id = ""] = /The job goes on without you: millrace status idle (\S+)/.exec(screen) ?? [];
+    expect(exit).toBe(130);
+    const { body } = await call(server, "GET", `/v2/${(await endpoint("idle")).id}/status/${id}`);
+    expect(body.status).toBe("IN_QUEUE");
+  });
+});
+
+const endpoint = async (name: string) => JSON.parse((await run("endpoint", "get", name, "--json")).out);
+
+describe("The commands for a job", () => {
+  it("submit without waiting, show the state, and wait for the end", async () => {
+    const { out } = await run("run", "shout", '{"text":"later","ms":4000}', "--no-wait");
+    const id = out.trim();
+    const shown = await run("status", "shout", id);
+    expect(shown.out).toMatch(new RegExp(`${id} {2}(IN_QUEUE|IN_PROGRESS)`));
+    expect(await run("status", "shout", id, "--wait")).toMatchObject({ exit: 0, out: "LATER\n" });
+    expect(JSON.parse((await run("status", "shout", id, "--json")).out)).toMatchObject({ id, status: "COMPLETED" });
+  });
+
+  it("cancel, retry and purge", async () => {
+    const [first = "", second = ""] = [
+      (await run("run", "idle", "--no-wait")).out.trim(),
+      (await run("run", "idle", "--no-wait")).out.trim(),
+    ];
+    expect(await run("cancel", "idle", first)).toMatchObject({ exit: 0, out: `${first}  CANCELLED\n` });
+    expect(await run("retry", "idle", second)).toMatchObject({
+      exit: 3,
+      err: expect.stringMatching(/IN_QUEUE|waits|queue/i),
+    });
+    const asked = await run("purge", "idle");
+    expect(asked).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/cancels the \d+ jobs that wait.*purge idle --yes/),
+    });
+    expect((await run("purge", "idle", "--yes")).out).toMatch(/^\d+ jobs cancelled\n$/);
+    expect(JSON.parse((await run("health", "idle", "--json")).out)).toMatchObject({ jobs: { inQueue: 0 } });
+  });
+
+  it("list jobs as a table, or as JSON", async () => {
+    await run("run", "shout", '{"text":"listed"}');
+    const { out } = await run("requests", "shout", "--limit", "5");
+    expect(out.split("\n")[0]).toMatch(/^job +state +waited +ran +retries +why$/);
+    expect(out).toMatch(/COMPLETED +[\d.]+ m?s +[\d.]+ m?s/);
+    const found = JSON.parse((await run("requests", "shout", "--limit", "1", "--json")).out);
+    expect(found).toMatchObject([{ status: "COMPLETED", output: "LISTED" }]);
+    expect(await run("requests", "shout", "--status", "LOST")).toMatchObject({
+      exit: 3,
+      err: expect.stringContaining("status"),
+    });
+  });
+});
