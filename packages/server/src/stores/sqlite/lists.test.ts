@@ -30,6 +30,22 @@ describe("A list of a queue", () => {
     expect((await list({ status: "COMPLETED" })).jobs).toEqual([]);
   });
 
+  it("passes jobs that have expired but are still stored over many turns, and is complete", async () => {
+    const submit = (count: number, ttlMs: number) => scene.submitMany(count, { ttlEndAt: scene.now + ttlMs });
+    const [oldest] = await submit(1, 3_600_000);
+    await submit(2.5 * limits.searchedRows, 10_000);
+    const [older, newest] = await submit(2, 3_600_000);
+    scene.now += 10_001;
+    const list = (limit: number, beforeNo = Number.MAX_SAFE_INTEGER) =>
+      scene.stores.reader.list({ endpointNo: scene.endpointNo, limit, beforeNo, now: scene.now });
+    const first = await list(2);
+    expect([first.jobs.map(({ id }) => id), first.more]).toEqual([[newest, older], true]);
+    let rest: Awaited<ReturnType<typeof list>> | undefined;
+    const { waits } = await withTurns(async () => (rest = await list(2, first.jobs[1]?.no)));
+    expect([rest?.jobs.map(({ id }) => id), rest?.more]).toEqual([[oldest], false]);
+    expect(waits).toBe(4);
+  });
+
   it("for many readers at once takes turns", async () => {
     await Promise.all(Array.from({ length: 200 }, () => scene.submit()));
     const list = () => scene.stores.reader.list({ endpointNo: scene.endpointNo, limit: 100, now: scene.now });

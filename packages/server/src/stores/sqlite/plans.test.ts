@@ -87,7 +87,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
     ["the next deadline", ["min(deadline_at)"], "job_deadline"],
     ["the expired jobs", ["FROM job WHERE expires_at <= ?1"], "job_expiry"],
     ["the next expiry", ["min(expires_at)"], "job_expiry"],
-    ["a page of the list", ["j.endpoint_no = ?1 AND j.no < ?2", "j.expires_at > ?3 ORDER BY j.no"], "job_listed"],
+    ["a page of the list", ["j.endpoint_no = ?1 AND j.no < ?2", "j.expires_at > ?4 ORDER BY j.no"], "job_listed"],
     ["a part of the list by state", ["FROM job INDEXED BY job_listed", "AND no >= ?3"], "job_listed"],
     ["the position in the queue", ["AND place < ? LIMIT ?"], "job_waiting"],
     ["the holdings of an endpoint's workers", ["AS held"], "job_held"],

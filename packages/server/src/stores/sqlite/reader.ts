@@ -2,14 +2,14 @@ import { limits } from "../../limits/index.js";
 import type { JobQuery, JobReader, PageQuery, PositionQuery } from "../../store/index.js";
 import { turns } from "../../turns.js";
 import { gathered } from "../tables/gathered.js";
-import { anySize, heldColumns, joined, type PageRow, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import { anySize, heldColumns, joined, toHeldJob, toJob, toPage } from "../tables/job-row.js";
 import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
 import { prepareNamed } from "./statement.js";
 import { jobSql, textsInPieces } from "./texts/stored-texts.js";
 import { findSql, sqliteTextReader } from "./texts/texts.js";
 
-const listed = "j.endpoint_no = :endpointNo AND j.no < :beforeNo AND j.expires_at > :now";
+const listed = "j.endpoint_no = :endpointNo AND j.no < :beforeNo AND j.no >= :from AND j.expires_at > :now";
 const page = (where: string) => jobSql.pageOf(`job j ${joined} WHERE ${where}`, ":limit", ":bytesMax");
 
 /** Reads of the queue, on the read-only connection; large texts on a connection of their own, if there is one. */
@@ -35,7 +35,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     submission: db.prepare(
       `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config FROM job_input i WHERE job_no = ?`,
     ),
-    list: prepareNamed(db, ["endpointNo", "beforeNo", "now", "limit", "bytesMax"], page(listed)),
+    list: prepareNamed(db, ["endpointNo", "beforeNo", "from", "now", "limit", "bytesMax"], page(listed)),
     // a job's status may have changed since the search found it
     listed: prepareNamed(
       db,
@@ -111,6 +111,33 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     }
   }
 
+  /**
+   * A page of jobs in any state. Expired jobs that are still stored can be any number: each turn passes one window of
+   * them, of which the first is no larger than a page.
+   */
+  async function listAll({
+    endpointNo,
+    limit,
+    bytesMax = anySize,
+    beforeNo = Number.MAX_SAFE_INTEGER,
+    gone,
+    now,
+  }: PageQuery) {
+    for (let before = beforeNo, rows = limit + 1; ; rows = limits.searchedRows) {
+      const next = await turns.run(["pages"], () => {
+        if (gone?.aborted) return { jobs: [], more: false };
+        const { no: from, count: size } = sql.all.window.get({ endpointNo, before, rows });
+        const page = toPage(
+          size === 0 ? [] : sql.list.all({ endpointNo, beforeNo: before, from, now, limit, bytesMax }),
+        );
+        const isLast = size < rows;
+        return page.jobs.length > 0 || isLast ? { ...page, more: page.more || !isLast } : (from as number);
+      });
+      if (typeof next !== "number") return next;
+      before = next;
+    }
+  }
+
   return {
     find,
     ...sqliteTextReader(db, textDb),
@@ -119,14 +146,13 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
     list: async (query) => {
-      const { endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now } = query;
-      const rest = { now, limit, bytesMax };
-      const inTurn = (read: () => PageRow[]) => turns.run(["pages"], () => toPage(read()));
-      if (status === undefined) return inTurn(() => sql.list.all({ endpointNo, beforeNo, ...rest }));
+      const { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now } = query;
+      if (status === undefined) return listAll(query);
+      const rest = { now, limit, bytesMax, status: code[status] };
       for (let before = beforeNo; ; ) {
         const numbers = await numbersOf({ ...query, status, beforeNo: before });
         const nos = JSON.stringify(numbers);
-        const page = await inTurn(() => sql.listed.all({ nos, beforeNo: before, ...rest, status: code[status] }));
+        const page = await turns.run(["pages"], () => toPage(sql.listed.all({ nos, beforeNo: before, ...rest })));
         const last = numbers.at(-1);
         const more = page.more || numbers.length > limit;
         if (page.jobs.length > 0 || last === undefined || !more) return { ...page, more };
