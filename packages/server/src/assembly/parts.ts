@@ -2,6 +2,7 @@ import { FairLine } from "../domain/fair-line.js";
 import { gateTallies } from "../lines/gate-tallies.js";
 import { HeldCalls } from "../lines/held-calls.js";
 import { lending } from "../lines/lent-texts.js";
+import { QueueRoom } from "../lines/queue-room.js";
 import type { TakeLine } from "../lines/take-line.js";
 import { hideOnHost } from "../operations/access/access-secret.js";
 import type { Parts } from "../operations/needs.js";
@@ -33,6 +34,7 @@ export function connectParts(world: World): Parts {
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
     purges: new FairLine(),
+    queueRoom: new QueueRoom(clock),
     heldCalls: new HeldCalls(() => bell.ring("calls")),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     hideInLog: hideOnHost({ registry, here }, (workerId, secret) => provider.hide(workerId, secret)),

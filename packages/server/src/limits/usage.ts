@@ -13,6 +13,7 @@ export const usage = {
   priceMax: 1_000_000, // for one of something, an hour
   pricedGpusMax: 500,
   quotaMax: 1_000_000_000,
+  queueRoomKnownMs: 250, // how old the number of waiting jobs may be that a quota is compared with
   weightMin: 0.01,
   weightMax: 100, // times the share of a user of weight 1
 } as const;

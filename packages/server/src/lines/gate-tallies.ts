@@ -9,6 +9,7 @@ export function gateTallies(stored: TallyReader, gate: Gate, isBalanced: (endpoi
       const { waiting, peak, completed, failed, retried } = gate.loadOf(endpointNo);
       return { waiting, waitingNormal: waiting, running: peak, completed, failed, retried };
     },
+    waiting: (endpointNos) => stored.waiting(endpointNos), // requests are no jobs
     oldestWaiting: async (endpointNo) =>
       isBalanced(endpointNo) ? gate.loadOf(endpointNo).oldestAt : stored.oldestWaiting(endpointNo),
     holdings: async (endpointNo) => (isBalanced(endpointNo) ? gate.holdings(endpointNo) : stored.holdings(endpointNo)),

@@ -10,6 +10,7 @@ import type { Ids } from "../ids.js";
 import type { Gate } from "../lines/gate.js";
 import type { HeldCalls } from "../lines/held-calls.js";
 import type { Lending } from "../lines/lent-texts.js";
+import type { QueueRoom } from "../lines/queue-room.js";
 import type { TakeLine } from "../lines/take-line.js";
 import type { Registry } from "../memory/registry.js";
 import type { HostReport, Stores } from "../store/index.js";
@@ -34,6 +35,7 @@ export interface Parts
   readonly heldCalls: HeldCalls;
   /** The batches of all purges, one at a time: many at once would be one long commit. */
   readonly purges: FairLine;
+  readonly queueRoom: QueueRoom;
   /** Matches load-balanced requests with workers. */
   readonly gate: Gate;
   /** Aborted when the server stops: held requests then reply with the current state. */

@@ -10,6 +10,8 @@ export interface Tally {
 
 export interface TallyReader {
   tally(endpointNo: number): Promise<Tally>;
+  /** The number of jobs that wait at these endpoints together. */
+  waiting(endpointNos: readonly number[]): Promise<number>;
   /** Since when the oldest job with normal priority has been waiting. */
   oldestWaiting(endpointNo: number): Promise<number | undefined>;
   /** The number of jobs that each worker of an endpoint holds. */

@@ -21,6 +21,27 @@ const submit = (body: unknown, more: Parameters<Scene["submit"]>[2] = {}) =>
   submitJob(scene.parts, scene.submission(endpoint, body, more));
 
 describe("A submission", () => {
+  it("is refused while as many jobs wait as its user may have, even if all of them arrive at once", async () => {
+    const other = await scene.endpoint();
+    await scene.submit(other);
+    await scene.quotas({ queuedJobs: 8 });
+    const attempts = await Promise.allSettled(Array.from({ length: 20 }, () => submit({ input: {} })));
+    expect(attempts.filter(({ status }) => status === "fulfilled")).toHaveLength(7);
+    expect((await scene.health(endpoint)).waiting).toBe(7);
+    expect(await scene.take(await scene.worker(endpoint))).toHaveLength(1);
+    await refused(submit({ input: {} }), "QUEUE_FULL");
+    await scene.advance(limits.queueRoomKnownMs);
+    await submit({ input: {} });
+    await refused(submit({ input: {} }), "QUEUE_FULL");
+  });
+
+  it("counts its user's queue by one read for many submissions", async () => {
+    await scene.quotas({ queuedJobs: 1_000 });
+    const count = vi.spyOn(scene.parts.tallies, "waiting");
+    for (let n = 0; n < 20; n++) await submit({ input: {} });
+    expect(count).toHaveBeenCalledTimes(1);
+  });
+
   it("waits in the queue under an id of its route", async () => {
     const run = await scene.submit(endpoint);
     const runsync = await scene.submit(endpoint, { input: {} }, { route: "runsync" });

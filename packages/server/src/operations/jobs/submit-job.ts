@@ -28,7 +28,7 @@ export interface Submit extends JobRequest {
 
 export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
 
-type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit" | "registry" | "tallies">;
+type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit" | "registry" | "tallies" | "queueRoom">;
 type ReadJob = Omit<Submission, "bytes">;
 
 /** Stores a job; once this resolves it is on disk. A known idempotency key leads to its job, never to a second one. */
@@ -46,7 +46,6 @@ export async function storeJob(
   bytes: Uint8Array,
 ): Promise<SubmitOutcome> {
   const { endpoint, route, idempotencyKey } = asked;
-  await withinQueue(needs, endpoint);
   const bodyHash = idempotencyKey === undefined ? "" : needs.vault.hash(bytes);
   const now = needs.clock.now();
   const job = newJob(needs, asked, parts, now);
@@ -57,10 +56,12 @@ export async function storeJob(
         ? undefined
         : { keyHash: needs.vault.hash(idempotencyKey), bodyHash, route, expiresAt: now + limits.idempotencyMs },
   };
-  const storing = needs.jobs.submit(keyed);
-  // a worker waiting in line gets the job in the commit that stores it
-  if (needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
-  const submitted = await storing;
+  const submitted = await withinQueue(needs, endpoint, () => {
+    const storing = needs.jobs.submit(keyed);
+    // a worker waiting in line gets the job in the commit that stores it
+    if (needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));
+    return storing;
+  });
   if (submitted.kind === "closed") throw endpointNotFound(endpoint.id);
   if (submitted.kind === "known") return recognised(submitted.record, bodyHash, route);
   if (!needs.jobs.isInOrder) needs.bell.ring(topics.queue(endpoint.no));

@@ -22,7 +22,7 @@ export type OpenAiOutcome = SubmitOutcome & { readonly streams: boolean };
 
 /** Stores a job whose input holds the route and the unchanged body, as workers that speak OpenAI's API expect it. */
 export async function submitOpenAi(
-  needs: Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit" | "registry" | "tallies">,
+  needs: Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit" | "registry" | "tallies" | "queueRoom">,
   { method, path, body, ...asked }: AskOpenAi,
 ): Promise<OpenAiOutcome> {
   checkKey(asked.idempotencyKey);

@@ -60,22 +60,28 @@ export function withinQuota(
   );
 }
 
-/** Refuses a job of a user whose queues together are full. */
-export async function withinQueue(
-  { registry, tallies }: Needs<"registry" | "tallies">,
+/** Stores a job, unless its user's queues together are full. */
+export async function withinQueue<T>(
+  { registry, tallies, queueRoom }: Needs<"registry" | "tallies" | "queueRoom">,
   { ownerNo }: Pick<Endpoint, "ownerNo">,
-): Promise<void> {
-  const most = registry.user(ownerNo)?.terms.quotas?.queuedJobs;
-  if (most === undefined) return;
-  let waiting = 0;
-  for (const { no, ownerNo: owner, deletedAt } of registry.endpoints()) {
-    if (owner !== ownerNo || deletedAt !== undefined) continue;
-    waiting += (await tallies.tally(no)).waiting;
-    if (waiting < most) continue;
+  store: () => Promise<T>,
+): Promise<T> {
+  const user = registry.user(ownerNo);
+  const most = user?.terms.quotas?.queuedJobs;
+  if (user === undefined || most === undefined) return store();
+  const isTheirs = (endpoint: Endpoint) => endpoint.ownerNo === ownerNo && endpoint.deletedAt === undefined;
+  const endpointNos = () => [...registry.endpoints()].filter(isTheirs).map(({ no }) => no);
+  const leave = await queueRoom.enter(user, most, () => tallies.waiting(endpointNos()));
+  if (!leave) {
     throw new Refusal(
       "QUEUE_FULL",
       `This user may have ${most} jobs waiting: send this one again when some have begun, or ask an admin for more (quotas.queuedJobs).`,
       { retryAfterSeconds: 5 },
     );
+  }
+  try {
+    return await store();
+  } finally {
+    leave();
   }
 }

@@ -98,6 +98,16 @@ export function reads(setting: () => Setting): void {
       expect(await scene.stores.tallies.oldestWaiting(scene.endpointNo)).toBe(startAt + 1_000);
     });
 
+    it("add up the waiting jobs of several endpoints", async () => {
+      const other = await scene.endpoint("endpoint000002");
+      await scene.submitMany(3);
+      await scene.submitMany(2, { endpointNo: other });
+      await scene.take(first);
+      const { tallies } = scene.stores;
+      expect(await tallies.waiting([scene.endpointNo, other])).toBe(4);
+      expect([await tallies.waiting([other]), await tallies.waiting([])]).toEqual([2, 0]);
+    });
+
     it("count the jobs that each live worker holds", async () => {
       await scene.submitMany(3);
       await scene.take(first, 3);

@@ -56,6 +56,7 @@ const added = Object.entries(counts)
 
 export const tallySql = {
   tally: `SELECT ${added} FROM tally WHERE endpoint_no = $1 HAVING count(*) > 0`,
+  waiting: "SELECT coalesce(sum(waiting), 0)::bigint AS waiting FROM tally WHERE endpoint_no = ANY ($1::bigint[])",
   oldest: `SELECT queued_at FROM job WHERE endpoint_no = $1 AND status = ${code.IN_QUEUE} AND low_priority = 0 ORDER BY place LIMIT 1`,
   holdings: `SELECT w.endpoint_no, w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND ${isHeld("j")}) AS held
     FROM worker w WHERE w.endpoint_no = ANY ($1::bigint[]) AND w.ended_at IS NULL`,
@@ -79,6 +80,8 @@ export function postgresTallyReader(reads: Connections): TallyReader {
   });
   return {
     tally,
+    waiting: async (nos) =>
+      (await reads.read<{ waiting: number }>(tallySql.waiting, [numbers([...nos])]))[0]?.waiting ?? 0,
     oldestWaiting: async (no) => (await reads.read<{ queued_at: number }>(tallySql.oldest, [no]))[0]?.queued_at,
     holdings,
     recount: async (no) => ({ ...(await tally(no)), ...(await reads.read<Tally>(tallySql.recount, [no]))[0] }),

@@ -64,6 +64,8 @@ export function sqliteTallyReader(db: Database): TallyReader {
   const sql = {
     tally: db.prepare(`SELECT waiting, waiting_normal AS waitingNormal, running, completed, failed, retried
       FROM tally WHERE endpoint_no = ?`),
+    waiting: db.prepare(`SELECT coalesce(sum(waiting), 0) AS waiting FROM tally
+      WHERE endpoint_no IN (SELECT value FROM json_each(?))`),
     oldest: db.prepare(`SELECT queued_at FROM job
       WHERE endpoint_no = ? AND status = ${code.IN_QUEUE} AND low_priority = 0 ORDER BY place LIMIT 1`),
     holdings:
@@ -76,6 +78,7 @@ export function sqliteTallyReader(db: Database): TallyReader {
   const tally = (no: number): Tally => ({ ...none, ...sql.tally.get(no) });
   return {
     tally: async (no) => tally(no),
+    waiting: async (nos) => sql.waiting.get(JSON.stringify(nos)).waiting,
     oldestWaiting: async (no) => sql.oldest.get(no)?.queued_at,
     holdings: async (no) => new Map(sql.holdings.all(no).map((row) => [row.no, row.held])),
     recount: async (no) => ({ ...tally(no), ...sql.recount.get(no) }),
