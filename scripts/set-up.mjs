@@ -75,7 +75,7 @@ function packagesWanted() {
 
 /** Compiles every package to its `dist`, unless no source changed since the last time. */
 export async function build() {
-  if (isBuilt()) return;
+  if (isBuilt()) return linkCommand();
   await locked(async () => {
     if (isBuilt()) return;
     rmSync(buildStamp, { force: true });
@@ -85,7 +85,21 @@ export async function build() {
     if (tsc.code !== 0) throw new SetUpFailure("The sources do not compile:", tsc.output);
     writeFileSync(buildStamp, `${sources}\n`);
   });
+  linkCommand();
 }
+
+/** Makes `npx millrace` in this clone run the command line on the Node.js that Millrace uses. */
+function linkCommand() {
+  const link = join(bin, "millrace");
+  if (readText(link) === commandScript) return;
+  rmSync(link, { force: true }); // npm may have linked the program itself
+  writeFileSync(link, commandScript, { mode: 0o755 });
+}
+
+const commandScript = `#!/bin/sh
+root=$(cd "$(dirname "$0")/../.." && pwd) || exit
+exec sh "$root/scripts/node.sh" "$root/packages/cli/dist/main.js" "$@"
+`;
 
 const buildStamp = join(cache, "build-stamp");
 

@@ -10,6 +10,7 @@ export * from "./logs.js";
 export * from "./pods.js";
 export * from "./registry-auths.js";
 export * from "./secrets.js";
+export * from "./short-names.js";
 export * from "./states.js";
 export * from "./templates.js";
 export * as v2 from "./v2/index.js";

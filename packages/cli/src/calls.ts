@@ -1,4 +1,4 @@
-import { ApiError, createClient } from "@millrace/api";
+import { ApiError, createClient } from "@millrace/api/client";
 import { exits, Failure } from "./exit.js";
 import type { Found } from "./server.js";
 

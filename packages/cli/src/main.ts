@@ -1,8 +1,9 @@
 #!/usr/bin/env node
-import { createRequire } from "node:module";
+import { createRequire, enableCompileCache } from "node:module";
 import { exits } from "./exit.js";
 import { runProgram } from "./program.js";
 
+enableCompileCache();
 const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
 const interruption = new AbortController();
 process.once("SIGINT", () => {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
 import Table from "cli-table3";
-import ora from "ora";
+import type { Ora } from "ora";
 
 /** What a person or a program reads: results on `out`, everything else on `err`. */
 export interface Streams {
@@ -62,13 +62,25 @@ export class Terminal {
   live(): { show(text: string): void; end(): void } {
     const { err } = this.#streams;
     if (err.isTTY !== true || this.isJson) return { show: () => {}, end: () => {} };
-    const line = ora({ stream: err as NodeJS.WriteStream, discardStdin: false });
+    let line: Ora | undefined;
+    let shown = "";
+    let isOver = false;
+    const begin = () => line && !isOver && !line.isSpinning && line.start(shown);
+    // loaded only for who sees it: that takes longer than most commands
+    void import("ora").then(({ default: ora }) => {
+      line = ora({ stream: err as NodeJS.WriteStream, discardStdin: false });
+      if (shown !== "") begin();
+    });
     return {
       show: (text) => {
-        line.text = text;
-        if (!line.isSpinning) line.start();
+        shown = text;
+        if (line) line.text = text;
+        begin();
       },
-      end: () => void line.stop(),
+      end: () => {
+        isOver = true;
+        line?.stop();
+      },
     };
   }
 

@@ -10,6 +10,7 @@ import { openProviders } from "./assembly/providers.js";
 import { stockOf } from "./assembly/stock.js";
 import { stopWorkers } from "./assembly/stop-workers.js";
 import { openStores } from "./assembly/stores.js";
+import { openEventOutput } from "./assembly/terminal.js";
 import { workerCounts } from "./assembly/worker-counts.js";
 import { workerUrl } from "./assembly/worker-url.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
@@ -40,7 +41,6 @@ import type { Sender } from "./sender.js";
 import { guardedSender } from "./senders/guarded.js";
 import type { Stores } from "./store/index.js";
 import { lockDirectory } from "./stores/sqlite/disk/lock.js";
-import { eventLog } from "./telemetry/log.js";
 import { metrics } from "./telemetry/metrics.js";
 import { localVault } from "./vaults/local.js";
 
@@ -88,7 +88,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const keepsTime = config.databaseUrl === undefined;
   const clock = given.clock ?? systemClock(keepsTime ? directory.read("clock") : undefined);
   const ids = given.ids ?? systemIds;
-  const listeners: Emit[] = [eventLog(config.logLevel)];
+  const output = openEventOutput(config, clock);
+  const listeners: Emit[] = [output.emit];
   const emit: Emit = (event) => {
     for (const listener of listeners) listener(event);
   };
@@ -132,6 +133,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   });
   const made = { clock, ids, bell, registry, vault, emit, draining, here, bootstrapKey: keptKey(directory) };
   const parts = connectParts({ ...made, stores, provider, lines });
+  const logs: Provider["logs"] = (workerId, handle, query) => provider.logs(workerId, handle, query);
+  output.connect({ ...parts, logs });
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const isOurHost = hostJudge(config.hostNames, config.lbDomain);
@@ -156,7 +159,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       grants: shared && new Grants(shared.grant, () => !hasOthers(registry, server.no, clock.now())),
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
-      logs: (workerId, handle, query) => provider.logs(workerId, handle, query),
+      logs,
       isReady: () => stores.ping().then(() => true),
       graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero, publicCatalog: config.publicCatalog }),
     },

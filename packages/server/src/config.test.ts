@@ -31,6 +31,7 @@ describe("The settings", () => {
       localProcesses: true,
       location: undefined,
       logLevel: "info",
+      logFormat: "auto",
     });
   });
 

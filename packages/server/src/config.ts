@@ -38,6 +38,7 @@ export interface Config {
   readonly publicCatalog: boolean;
   readonly location: string | undefined;
   readonly logLevel: string;
+  readonly logFormat: string;
 }
 
 /** Some settings are wrong: all mistakes, one sentence each. */
@@ -149,5 +150,6 @@ function toConfig(s: Settings): Config {
     publicCatalog: s.MILLRACE_PUBLIC_CATALOG === "on",
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,
+    logFormat: s.MILLRACE_LOG_FORMAT as string,
   };
 }

@@ -167,6 +167,14 @@ export const settings = Type.Object({
     ["debug", "info", "warn", "error", "silent"].map((level) => Type.Literal(level)),
     { description: "The lowest level that is logged.", default: "info" },
   ),
+  MILLRACE_LOG_FORMAT: Type.Union(
+    ["auto", "lines", "json"].map((format) => Type.Literal(format)),
+    {
+      description:
+        "How events are told: lines for people, with what handlers print among them, or JSON. auto: lines on a terminal, JSON elsewhere.",
+      default: "auto",
+    },
+  ),
 });
 /** The parsed settings, with their defaults. */
 export type Settings = Static<typeof settings>;

@@ -36,4 +36,9 @@ export const logs = {
   logFollowersPerOwner: 64,
   logHeldBytesMax: mib, // of lines read for a follower and not taken yet
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
+  terminalHoldMs: 200, // a line waits this long for older ones, which come through workers' logs
+  terminalLinesHeld: 2_000,
+  terminalNamesMax: 4_000, // of workers, and of jobs that run, which a terminal remembers
+  terminalErrorCharsMax: 65_536, // of a job's error that is read for its traceback
+  terminalTraceLines: 40,
 } as const;

@@ -1,4 +1,4 @@
-import pino, { type Logger } from "pino";
+import pino from "pino";
 import type { Emit, MillraceEvent } from "../events.js";
 
 /** The level and sentence of each event. Jobs that go well are logged at `debug`, because metrics count them. */
@@ -62,11 +62,9 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
   }
 }
 
-/** The log: JSON lines, or pretty on a terminal, with one line for each event that matters. */
+/** The log for programs: JSON lines, one for each event that matters. */
 export function eventLog(level: string): Emit {
-  const logger: Logger = process.stdout.isTTY
-    ? pino({ level, base: null, transport: { target: "pino-pretty", options: { ignore: "pid,hostname" } } })
-    : pino({ level, base: null });
+  const logger = pino({ level, base: null });
   return (event) => {
     const told = line(event);
     if (!told || !logger.isLevelEnabled(told[0])) return;

@@ -73,7 +73,7 @@ export const serverRules: readonly Rule[] = [
   { who: /^edges\/gateway\//, own: [...edge, "edges/gateway"], npm: ["fastify", "typebox", "@millrace/api", "undici"] },
   { who: /^edges\/graphql\//, own: edge, npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
   { who: /^edges\/.+\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
-  { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client"] },
+  { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client", "@millrace/api"] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
   // The parts of the assembly, which no other module may import.

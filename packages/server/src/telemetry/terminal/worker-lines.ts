@@ -1,0 +1,21 @@
+/** A line of a worker's output, with what it says about itself. */
+export interface WorkerLine {
+  readonly atUs: number;
+  readonly text: string;
+  readonly level?: string;
+  readonly message?: string;
+}
+
+const ofTheSdk = /^(Started\.|Finished\.|Jobs in (queue|progress): \d+|Kill worker\.|Captured Handler Exception)$/;
+const sdkBanner = /^--- Starting Serverless Worker \|/;
+
+/**
+ * What a person sees of a worker's line; undefined for what its SDK reports on its own: the terminal says that better.
+ */
+export function shownText({ text, message, level }: WorkerLine): string | undefined {
+  if (sdkBanner.test(text)) return undefined;
+  if (message === undefined) return text;
+  if (level === "DEBUG" || ofTheSdk.test(message)) return undefined;
+  if (message.includes('"error_traceback"') && message.includes('"runpod_version"')) return undefined;
+  return message;
+}
