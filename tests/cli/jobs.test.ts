@@ -66,7 +66,7 @@ describe("millrace run", () => {
 
   it("shows on a terminal why the job waits; Ctrl-C says how to come back to it", async () => {
     const env = toServer(server);
-    const { screen, exit } = await onTerminal(["run", "idle", "{}"], { env, keys: "\u0003", after: "waiting" });
+    const { screen, exit } = await onTerminal(["run", "idle", "{}"], { env, after: "waiting" });
     expect(screen).toMatch(/waiting .* s? · position 1/);
     const [, id = ""] = /The job goes on without you: millrace status idle (\S+)/.exec(screen) ?? [];
     expect(exit).toBe(130);

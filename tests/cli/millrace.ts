@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { root, type TestServer } from "../harness.js";
+import { root, type TestServer, until } from "../harness.js";
 
 const program = join(root, "packages/cli/dist/main.js");
 
@@ -37,29 +37,70 @@ export const toServer = ({ url, key }: Pick<TestServer, "url" | "key">) => ({
   MILLRACE_API_KEY: key,
 });
 
-/** Runs a command on a pseudo-terminal of so many columns; `keys` are typed once `after` has appeared. */
-export async function onTerminal(
+/** A command that goes on, until it is ended. */
+export interface Going {
+  /** Everything written so far, standard output and errors as they came. */
+  readonly screen: () => string;
+  readonly shows: (text: string | RegExp) => Promise<void>;
+  /** Ctrl-C, or SIGINT where there is no terminal. */
+  readonly interrupt: () => void;
+  readonly ended: Promise<number | null>;
+}
+
+/** Starts a command with pipes; it is ended with the test at the latest. */
+export function startMillrace(test: Ending, words: readonly string[], { env = {}, folder = root }: Around): Going {
+  const child = spawn(process.execPath, [program, ...words], { cwd: folder, env: { PATH: process.env.PATH, ...env } });
+  return going(test, child, () => void child.kill("SIGINT"));
+}
+
+/** Starts a command on a pseudo-terminal of so many columns. */
+export function startOnTerminal(
+  test: Ending,
   words: readonly string[],
-  {
-    env = {},
-    columns = 80,
-    keys,
-    after = "",
-  }: Around & { readonly columns?: number; readonly keys?: string; readonly after?: string },
-): Promise<{ readonly exit: number | null; readonly screen: string }> {
+  { env = {}, folder = root, columns = 80 }: Around & { readonly columns?: number },
+): Going {
   const line = [process.execPath, program, ...words].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
   const child = spawn("script", ["-qefc", `stty cols ${columns}; exec ${line}`, "/dev/null"], {
-    cwd: root,
+    cwd: folder,
     env: { PATH: process.env.PATH, TERM: "xterm-256color", ...env },
   });
+  return going(test, child, () => void child.stdin.write("\u0003"));
+}
+
+interface Ending {
+  onTestFinished(undo: () => unknown): void;
+}
+
+function going(test: Ending, child: ChildProcessWithoutNullStreams, interrupt: () => void): Going {
   let screen = "";
-  let isTyped = keys === undefined;
-  child.stdout.setEncoding("utf8").on("data", (part: string) => {
-    screen += part;
-    if (isTyped || !screen.includes(after)) return;
-    isTyped = true;
-    child.stdin.write(keys);
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (screen += part));
+  const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  let hasEnded = false;
+  void ended.then(() => (hasEnded = true));
+  test.onTestFinished(async () => {
+    if (!hasEnded) interrupt();
+    await ended;
   });
-  const exit = await new Promise<number | null>((resolve) => child.once("close", resolve));
-  return { exit, screen };
+  const isThere = (text: string | RegExp) => (typeof text === "string" ? screen.includes(text) : text.test(screen));
+  return {
+    screen: () => screen,
+    shows: (text) =>
+      until(() => isThere(text) || (hasEnded && Promise.reject(new Error("it has ended"))), 60_000)
+        .then(() => {})
+        .catch((error) => {
+          throw new Error(`It does not show ${text} (${error.message}), but:\n${screen}`);
+        }),
+    interrupt,
+    ended,
+  };
+}
+
+/** Runs a command on a pseudo-terminal; Ctrl-C is typed once `after` has appeared, if that is given. */
+export async function onTerminal(
+  words: readonly string[],
+  { after, ...around }: Around & { readonly columns?: number; readonly after?: string },
+): Promise<{ readonly exit: number | null; readonly screen: string }> {
+  const { shows, interrupt, ended, screen } = startOnTerminal({ onTestFinished: () => {} }, words, around);
+  if (after !== undefined) await shows(after).then(interrupt);
+  return { exit: await ended, screen: screen() };
 }

@@ -228,3 +228,27 @@ describe.concurrent("a rollback", () => {
     expect(await releasesOf(server, endpoint)).toHaveLength(1);
   });
 });
+
+describe.concurrent("a restart", () => {
+  it("replaces idle workers at once and busy ones after their job, with the same content", async (test) => {
+    const gate = join(makeFolder(test), "gate");
+    const endpoint = await makeMade(test, { workersMax: 1, idleTimeout: 3_600 });
+    const first = await complete(server, endpoint);
+    const { body } = await call(server, "POST", `/v1/endpoints/${endpoint}/restart`);
+    expect(body).toMatchObject({ id: endpoint, version: 2, env: { MAKE: "1" } });
+    const second = await complete(server, endpoint);
+    expect(second.workerId).not.toBe(first.workerId);
+    const busy = await submit(server, endpoint, { gate });
+    await reach(server, endpoint, busy, "IN_PROGRESS");
+    await call(server, "POST", `/v1/endpoints/${endpoint}/restart`);
+    const waiting = await submit(server, endpoint, {});
+    expect((await statusOf(server, endpoint, busy)).status).toBe("IN_PROGRESS");
+    writeFileSync(gate, "");
+    expect(await reach(server, endpoint, busy, "COMPLETED")).toMatchObject({ workerId: second.workerId, retries: 0 });
+    expect((await reach(server, endpoint, waiting, "COMPLETED")).workerId).not.toBe(second.workerId);
+    const [newest] = await releasesOf(server, endpoint);
+    expect(newest).toMatchObject({ version: 3, env: { MAKE: "1" } });
+    expect(newest).not.toHaveProperty("rollbackOf");
+    expectRefusal(await call(server, "POST", "/v1/endpoints/unknown0000000/restart"), 404);
+  });
+});

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, createClient } from "@millrace/api/client";
 import { exits, Failure } from "./exit.js";
 import type { Found } from "./server.js";
@@ -10,14 +11,24 @@ export function openCalls({ url, key, from }: Found) {
   return {
     url,
     async call<T>(method: string, path: string, body?: unknown): Promise<T> {
-      try {
-        return await client.call<T>(method, path, body);
-      } catch (error) {
-        throw worded(error, url, from);
+      for (const until = performance.now() + startPatienceMs; ; ) {
+        try {
+          return await client.call<T>(method, path, body);
+        } catch (error) {
+          if (!isStarting(error) || performance.now() > until) throw worded(error, url, from);
+          await sleep(startLookMs);
+        }
       }
     },
   };
 }
+
+/** How long a server that is just starting is waited for. */
+const startPatienceMs = 15_000;
+const startLookMs = 200;
+
+const isStarting = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === "UNAVAILABLE" && error.message.startsWith("The service is starting");
 
 function worded(error: unknown, url: string, from: string): unknown {
   if (error instanceof ApiError) {

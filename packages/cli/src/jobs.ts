@@ -1,4 +1,5 @@
 import type { StatusBody } from "@millrace/api";
+import { jobErrorOf } from "@millrace/api/words";
 import type { Calls } from "./calls.js";
 import { type Exit, exits } from "./exit.js";
 import { span, type Terminal } from "./terminal.js";
@@ -37,7 +38,10 @@ export function showEnd(terminal: Terminal, body: StatusBody): Exit {
   const isDone = status === "COMPLETED";
   if (isDone || terminal.isJson)
     terminal.result(body, typeof output === "string" ? output : JSON.stringify(output ?? null, undefined, 2));
-  else terminal.say(`${terminal.styled("red", `✗ ${status}`)}  ${error ?? ""}`.trimEnd());
+  else {
+    const { summary, trace } = jobErrorOf(error ?? "");
+    terminal.say([`${terminal.styled("red", `✗ ${status}`)}  ${summary}`.trimEnd(), ...trace].join("\n"));
+  }
   return isDone ? exits.done : exits.failed;
 }
 
@@ -49,5 +53,5 @@ export function stateLine(terminal: Terminal, body: StatusBody): string {
   const mark =
     { COMPLETED: terminal.styled("green", "✓"), IN_QUEUE: "+", IN_PROGRESS: "·" }[status as string] ??
     terminal.styled("red", "✗");
-  return `${mark} ${id}  ${status}  ${why}${error === undefined ? "" : `\n  ${error.split("\n")[0]}`}`;
+  return `${mark} ${id}  ${status}  ${why}${error === undefined ? "" : `\n  ${jobErrorOf(error).summary}`}`;
 }

@@ -6,10 +6,12 @@ import { runProgram } from "./program.js";
 enableCompileCache();
 const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
 const interruption = new AbortController();
-process.once("SIGINT", () => {
-  interruption.abort();
-  process.exit(exits.interrupted);
-});
+let endsItself = false;
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => {
+    interruption.abort();
+    if (!endsItself) process.exit(exits.interrupted);
+  });
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error; // whoever read the output has enough
   process.exit(exits.done);
@@ -20,5 +22,8 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   folder: process.cwd(),
   streams: { in: process.stdin, out: process.stdout, err: process.stderr },
   interrupted: interruption.signal,
+  endsItself: () => {
+    endsItself = true;
+  },
   version,
 });

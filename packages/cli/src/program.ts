@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { openCalls } from "./calls.js";
 import { contextCommands } from "./commands/contexts.js";
+import { devCommand } from "./commands/dev.js";
 import { endpointCommands } from "./commands/endpoints.js";
 import { jobCommands } from "./commands/jobs.js";
 import { queueCommands } from "./commands/queue.js";
@@ -16,6 +17,8 @@ export interface Run {
   readonly folder: string;
   readonly streams: Streams;
   readonly interrupted: AbortSignal;
+  /** Keeps the first Ctrl-C from ending the process. */
+  readonly endsItself: () => void;
   readonly version: string;
 }
 
@@ -32,7 +35,9 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
   const tools: Tools = {
     env,
     streams,
+    folder,
     interrupted: run.interrupted,
+    endsItself: run.endsItself,
     terminal: (command) => new Terminal(streams, optionsOf(command).json === true),
     calls: (command) => openCalls(findServer(env, folder, optionsOf(command).context)),
     end: (code) => {
@@ -63,13 +68,14 @@ function makeProgram(tools: Tools, { streams, version }: Run): Command {
       "after",
       `
 Examples:
+  millrace dev ./shout
   millrace endpoint list
   millrace run shout '{"text":"hello"}'
   millrace requests shout --status FAILED
 
 Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused · 4 no server answers · 130 interrupted`,
     );
-  for (const add of [jobCommands, queueCommands, endpointCommands, contextCommands]) add(program, tools);
+  for (const add of [devCommand, jobCommands, queueCommands, endpointCommands, contextCommands]) add(program, tools);
   return program;
 }
 

@@ -22,8 +22,8 @@ export function findServer(env: Env, folder: string, named?: string): Found {
   const context = current === undefined ? undefined : ofContext(contexts, current);
   if (key) return { url: url || (context?.url ?? urlOf(env)), key, from: "MILLRACE_API_KEY" };
   if (context && !url) return context;
-  const kept = keyAbove(env, folder);
-  if (kept) return { url: url || urlOf(env), ...kept };
+  const kept = keptAbove(env, folder);
+  if (kept) return { ...kept, url: url || (kept.url ?? urlOf(env)) };
   throw new Failure(
     exits.usage,
     "No server is known here: there is no MILLRACE_API_KEY, no context, and no .millrace folder of a server.",
@@ -39,14 +39,20 @@ function ofContext(contexts: Readonly<Record<string, Context>>, name: string): F
 
 const urlOf = (env: Env): string => (env.MILLRACE_PORT ? `http://127.0.0.1:${env.MILLRACE_PORT}` : usualUrl);
 
-/** The bootstrap key in a server's data directory. */
-function keyAbove(env: Env, folder: string): Omit<Found, "url"> | undefined {
+/** The bootstrap key in a server's data directory, and the address that it last served at. */
+function keptAbove(env: Env, folder: string): { key: string; url: string | undefined; from: string } | undefined {
   for (let at = folder; ; at = dirname(at)) {
-    const file = env.MILLRACE_DATA_DIR ? join(env.MILLRACE_DATA_DIR, "api-key") : join(at, ".millrace/api-key");
-    try {
-      return { key: readFileSync(file, "utf8").trim(), from: file };
-    } catch {
-      if (env.MILLRACE_DATA_DIR || at === dirname(at)) return undefined;
-    }
+    const kept = env.MILLRACE_DATA_DIR || join(at, ".millrace");
+    const key = textOf(join(kept, "api-key"));
+    if (key !== undefined) return { key, url: textOf(join(kept, "url")), from: join(kept, "api-key") };
+    if (env.MILLRACE_DATA_DIR || at === dirname(at)) return undefined;
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    return undefined;
   }
 }

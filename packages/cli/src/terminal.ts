@@ -6,9 +6,10 @@ import type { Ora } from "ora";
 /** What a person or a program reads: results on `out`, everything else on `err`. */
 export interface Streams {
   readonly in: Readable;
-  readonly out: Writable & { readonly isTTY?: boolean };
-  readonly err: Writable & { readonly isTTY?: boolean };
+  readonly out: Output;
+  readonly err: Output;
 }
+type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 export interface Column<Row> {
   readonly title: string;
@@ -28,6 +29,11 @@ export class Terminal {
   /** A result: the value as one line of JSON with `--json`, otherwise the text. */
   result(value: unknown, text: string): void {
     this.#streams.out.write(`${this.isJson ? JSON.stringify(value) : text}\n`);
+  }
+
+  /** A line of a command that goes on for as long as someone watches. */
+  print(text: string): void {
+    this.#streams.out.write(`${text}\n`);
   }
 
   /** Rows as a table, numbers to the right; `empty` says what fills it. */
@@ -54,9 +60,9 @@ export class Terminal {
   }
 
   /** A remark for people; programs read the result alone. */
-  say(text: string): void {
+  readonly say = (text: string): void => {
     this.#streams.err.write(`${text}\n`);
-  }
+  };
 
   /** One line that changes while something is awaited; nothing where no person looks. */
   live(): { show(text: string): void; end(): void } {

@@ -8,8 +8,12 @@ import type { Streams, Terminal } from "./terminal.js";
 export interface Tools {
   readonly env: Env;
   readonly streams: Streams;
+  /** Where the command is run. */
+  readonly folder: string;
   /** Aborts at the first Ctrl-C. */
   readonly interrupted: AbortSignal;
+  /** Says that the command ends by itself after a Ctrl-C, when it has put things in order. */
+  endsItself(): void;
   /** The terminal, as the command's options want it. */
   terminal(command: Command): Terminal;
   /** Calls of the server that the command's options name. */

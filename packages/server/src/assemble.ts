@@ -200,6 +200,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     follow,
   });
   await goOn(parts);
+  directory.note("url", url); // the command line looks there
   emit({ type: "server.started", url });
 
   async function stop(reason: string): Promise<void> {
@@ -207,6 +208,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     draining.abort();
     await loops.stopDeciding();
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
+    await output.close();
     await provider.leave(0).catch(() => {});
     await loops.stopServing();
     // if this fails, the other servers notice in a few seconds

@@ -28,6 +28,7 @@ describe("The settings", () => {
       stopGraceMs: limits.stopGraceMsDefault,
       awayMs: limits.awayMsDefault,
       demo: true,
+      banner: true,
       localProcesses: true,
       location: undefined,
       logLevel: "info",

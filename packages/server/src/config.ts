@@ -19,6 +19,7 @@ export interface Config {
   readonly awayMs: number;
   readonly auditKeptMs: number;
   readonly demo: boolean;
+  readonly banner: boolean;
   readonly localProcesses: boolean;
   readonly containers: boolean;
   /** Indexes and UUIDs, or all of them. */
@@ -134,6 +135,7 @@ function toConfig(s: Settings): Config {
     awayMs: s.MILLRACE_AWAY_MAX * 1_000,
     auditKeptMs: s.MILLRACE_AUDIT_DAYS * 86_400_000,
     demo: s.MILLRACE_DEMO === "on",
+    banner: s.MILLRACE_BANNER === "on",
     localProcesses: s.MILLRACE_LOCAL_PROCESSES === "on",
     containers: s.MILLRACE_CONTAINERS === "on",
     gpus: chosenGpus(s.MILLRACE_GPUS),

@@ -20,6 +20,7 @@ export type MillraceEvent =
   | { type: "worker.resuming"; endpointId: string; workerId: string; why: string }
   | { type: "worker.ended"; endpointId: string; workerId: string; exit: Exit; why: string }
   | { type: "worker.startFailed"; endpointId: string; workerId: string; failedStarts: number; why: string }
+  | { type: "gpu.none"; effect: string; why: string | undefined; isMissed: boolean }
   | { type: "gpu.found"; gpuId: string; name: string; memoryMib: number; driver: string }
   | { type: "gpu.lost"; gpuId: string; name: string; why: string }
   | { type: "gpu.back"; gpuId: string; name: string }

@@ -74,4 +74,4 @@ const demo =
     ? await runDemo(millrace.url, millrace.key).catch(() => undefined)
     : undefined;
 const isTerminal = process.stdout.isTTY === true;
-if (signals === 0) process.stdout.write(banner(config, { millrace, demo, isTerminal }));
+if (signals === 0 && config.banner) process.stdout.write(banner(config, { millrace, demo, isTerminal }));

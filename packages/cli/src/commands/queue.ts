@@ -1,4 +1,5 @@
 import type { HealthBody, StatusBody } from "@millrace/api";
+import { jobErrorOf } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
 import { exits, Failure } from "../exit.js";
@@ -32,7 +33,10 @@ export function queueCommands(program: Command, tools: Tools): void {
           { title: "waited", of: ({ delayTime }) => span(delayTime) },
           { title: "ran", of: ({ executionTime }) => span(executionTime) },
           { title: "retries", of: ({ retries }) => retries },
-          { title: "why", of: ({ error, waitDetail }) => (error ?? waitDetail)?.split("\n")[0]?.slice(0, 80) },
+          {
+            title: "why",
+            of: ({ error, waitDetail }) => (error === undefined ? waitDetail : jobErrorOf(error).summary)?.slice(0, 80),
+          },
         ],
         `No jobs. millrace run ${given} '{…}'`,
       );

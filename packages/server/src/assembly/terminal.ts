@@ -15,15 +15,19 @@ const unending = new AbortController().signal;
 export interface EventOutput {
   readonly emit: Emit;
   connect(parts: LogParts): void;
+  /** Resolves when what workers have printed is shown. */
+  close(): Promise<void>;
 }
 
 /** Lines for a person at a terminal, JSON lines for a program. */
 export function openEventOutput({ logFormat, logLevel }: Config, clock: Clock): EventOutput {
   const isForPeople = logFormat === "lines" || (logFormat === "auto" && process.stdout.isTTY === true);
-  if (!isForPeople || logLevel === "silent") return { emit: eventLog(logLevel), connect: () => {} };
+  if (!isForPeople || logLevel === "silent")
+    return { emit: eventLog(logLevel), connect: () => {}, close: async () => {} };
   let parts: LogParts | undefined;
   const { emit } = new TerminalLog({
     out: process.stdout,
+    columns: Number(process.env.COLUMNS || 80),
     isVerbose: logLevel === "debug",
     isQuiet: logLevel === "warn" || logLevel === "error",
     clock,
@@ -34,7 +38,11 @@ export function openEventOutput({ logFormat, logLevel }: Config, clock: Clock): 
       return parts && endpoint ? (await findJob(parts, endpoint, jobId)).error : undefined;
     },
   });
-  return { emit, connect: (connected) => void (parts = connected) };
+  return {
+    emit,
+    connect: (connected) => void (parts = connected),
+    close: () => clock.sleep(limits.terminalHoldMs), // as long as lines take to get here
+  };
 }
 
 async function* linesOf(parts: LogParts | undefined, workerId: string) {

@@ -95,13 +95,16 @@ describe("A host with GPUs", () => {
 });
 
 describe("A host without GPUs", () => {
-  it("warns once at the start, and enforces nothing", async () => {
+  const told = () => scene.events.filter(({ type }) => type === "gpu.none");
+
+  it("says so once at the start, and enforces nothing", async () => {
     machine.stock = none;
     const { facts } = await start();
     await scene.advance(10 * limits.stockRareMs);
     expect(facts.gpusEnforced).toBe(false);
-    expect(scene.warnings()).toEqual([
-      { type: "server.warning", message: expect.stringMatching(/recorded, but not enforced.*nvidia-smi finds no GPU/) },
+    const effect = expect.stringContaining("recorded, but not enforced");
+    expect(told()).toEqual([
+      { type: "gpu.none", effect, why: expect.stringContaining("nvidia-smi finds no GPU"), isMissed: false },
     ]);
   });
 
@@ -126,7 +129,7 @@ describe("A host without GPUs", () => {
     machine.stock = none;
     const { facts } = await start(true);
     expect(facts.gpusEnforced).toBe(true);
-    expect(scene.warnings()).toEqual([{ type: "server.warning", message: expect.stringContaining("wait for one") }]);
+    expect(told()).toMatchObject([{ effect: expect.stringContaining("wait for one"), isMissed: true }]);
   });
 
   it("finds GPUs that are added", async () => {

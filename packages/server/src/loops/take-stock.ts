@@ -83,7 +83,7 @@ export class StockTaking {
       const effect = gpusEnforced
         ? "workers of endpoints that ask for GPUs wait for one"
         : "the GPUs that endpoints ask for are recorded, but not enforced (MILLRACE_ENFORCE_GPUS)";
-      emit({ type: "server.warning", message: `no GPU to give out here: ${effect}. ${gpuProblem ?? ""}`.trim() });
+      emit({ type: "gpu.none", effect, why: gpuProblem, isMissed: gpusEnforced });
     } else if (gpuProblem !== undefined && gpuProblem !== before?.facts.gpuProblem && lost.length === 0) {
       emit({ type: "server.warning", message: gpuProblem });
     }

@@ -38,6 +38,8 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
       return ["info", `worker ended: ${event.why}`];
     case "worker.startFailed":
       return ["warn", `worker failed at its start (${event.failedStarts} in a row): ${event.why}`];
+    case "gpu.none":
+      return [event.isMissed ? "warn" : "info", `no GPU to give out here: ${event.effect}. ${event.why ?? ""}`.trim()];
     case "gpu.found":
       return ["info", `GPU found: ${event.name}`];
     case "gpu.lost":

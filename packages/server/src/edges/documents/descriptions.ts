@@ -60,6 +60,8 @@ export const descriptions: Readonly<Record<string, string>> = {
     "The last 50. `state` says which one serves, and `why` what a version waits for or what failed.",
   RollBackEndpoint: `Makes a new version with the earlier one's image and environment, even if the template has changed since. Scaling, name
 and timeouts stay. Refused if the version's template, volume or credentials are deleted.`,
+  RestartEndpoint: `Makes a new version of the same content: for a handler whose files have changed, or an image whose tag has moved. Idle workers
+are replaced at once, busy ones after their last job; jobs that wait stay in the queue.`,
   GetEndpointLogs: `As text or as JSON lines, or as server-sent events that go on (\`follow=true\`). One request reads at most 64 MB of logs and
 returns at most 16 MB; what was left out is said.`,
   GetWorker: "Its state, since when and why; each step of its start with its time; and how it ended.",

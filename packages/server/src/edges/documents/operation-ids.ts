@@ -14,6 +14,7 @@ export const operationIds: Readonly<Record<string, string>> = {
   "get /v1/endpoints/{endpointId}/cold-starts": "GetEndpointColdStarts",
   "get /v1/endpoints/{endpointId}/releases": "ListEndpointReleases",
   "post /v1/endpoints/{endpointId}/releases/{version}/rollback": "RollBackEndpoint",
+  "post /v1/endpoints/{endpointId}/restart": "RestartEndpoint",
   "get /v1/endpoints/{endpointId}/logs": "GetEndpointLogs",
   "get /v1/workers/{workerId}": "GetWorker",
   "get /v1/workers/{workerId}/logs": "GetWorkerLogs",

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import Type from "typebox";
 import { releaseNumbers } from "../../domain/endpoints/release.js";
 import { invalid } from "../../errors.js";
-import { rollBack } from "../../operations/endpoints/releases.js";
+import { restartWorkers, rollBack } from "../../operations/endpoints/releases.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../operations/needs.js";
 import { idOf, params } from "../shared/params.js";
@@ -22,6 +22,11 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
       const endpoint = ownEndpoint(parts, request.caller, idOf(request, "endpointId"));
       return sendList(reply, releaseNumbers(endpoint), (n) => readRelease(parts, request.caller, endpoint, n));
     },
+  );
+  app.post(
+    "/endpoints/:endpointId/restart",
+    doc("Replace all workers by new ones", "releases", api.Endpoint, { params: params("endpointId") }),
+    async (request) => restartWorkers(parts, request.caller, idOf(request, "endpointId")),
   );
   app.post(
     "/endpoints/:endpointId/releases/:version/rollback",

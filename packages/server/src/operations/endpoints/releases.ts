@@ -91,6 +91,19 @@ export function rollBack(needs: Releasing, asking: Caller, endpointId: string, n
   });
 }
 
+/** Makes a new version of the same content, so that all workers are replaced: idle ones at once, busy ones after their job. */
+export function restartWorkers(needs: Releasing, asking: Caller, endpointId: string) {
+  return changeAs(needs, asking, async (caller) => {
+    const endpoint = ownEndpoint(needs, caller, endpointId);
+    const current = await needs.registry.release(endpoint.no, endpoint.version);
+    if (!current)
+      throw new Refusal("NOT_FOUND", "The endpoint's current version is not kept: save the endpoint instead.");
+    auditing.note({ action: "endpoint.restart", resource: endpoint.id });
+    const made = { template: current.template, madeAt: needs.clock.now() };
+    return showEndpoint(needs, await saveAndRelease(needs, endpoint, endpoint.settings, made));
+  });
+}
+
 /** Refuses a version whose template, network volume or registry credentials were deleted since. */
 function checkParts({ registry }: Releasing, caller: ApiKey, { settings, template }: Release): void {
   const { templateId, networkVolumeIds } = settings;

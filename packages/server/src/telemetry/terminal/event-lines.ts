@@ -62,14 +62,15 @@ export function lineOf(
       return { kind: "life", ...of(event), text: `worker ${worker(event.workerId)}  ended: ${event.why}` };
     case "worker.startFailed": {
       const times = event.failedStarts > 1 ? `, ${event.failedStarts} times in a row` : "";
-      return {
-        kind: "attention",
-        ...of(event),
-        text: `worker ${worker(event.workerId)}  did not start${times}: ${event.why}`,
-      };
+      const text = `worker ${worker(event.workerId)}  did not start${times}: ${inOneLine(event.why)}`;
+      return { kind: "attention", ...of(event), text };
     }
     case "endpoint.scaled":
       return { kind: "life", ...of(event), text: `${event.outcome}: ${event.reason}`, isDetail: true };
+    case "gpu.none": {
+      const text = `no GPU to give out here: ${event.effect}. ${event.why ?? ""}`.trim();
+      return event.isMissed ? { kind: "attention", text } : { kind: "life", text, isDetail: true };
+    }
     case "gpu.found":
       return { kind: "life", text: `GPU found: ${event.name}` };
     case "gpu.lost":
@@ -107,6 +108,13 @@ export function lineOf(
 }
 
 const of = ({ endpointId }: { readonly endpointId: string }) => ({ endpointId });
+
+/** A failure without the lines between its first and its last one: the worker has printed them above. */
+function inOneLine(why: string): string {
+  const [first = "", ...rest] = why.trimEnd().split("\n");
+  const last = rest.findLast((line) => !/^\s+at /.test(line))?.trim();
+  return last === undefined ? first : `${first.replace(/:? *Traceback \(most recent call last\):$/, "")}: ${last}`;
+}
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 

@@ -33,6 +33,7 @@ function open(more: Partial<TerminalParts> = {}): TerminalLog {
   };
   return new TerminalLog({
     out,
+    columns: 80,
     isVerbose: false,
     isQuiet: false,
     clock: { now: () => now, after: (ms, call) => void due.push({ at: now + ms, call }) },
@@ -167,6 +168,35 @@ describe("A terminal shows", () => {
       `worker ${name}-2  starting`,
       `worker ${name}  stopping: idle for 5 s`,
     ]);
+  });
+
+  it("what workers print that fail at their start once, and what the first one after them prints", async () => {
+    const log = open();
+    const crash = async (workerId: string, failedStarts: number) => {
+      log.emit({ ...started, workerId });
+      await pass(10);
+      prints([{ atUs: now * 1_000, text: "no weights here" }]);
+      await pass(10);
+      const why = "exit code 1: Traceback (most recent call last):\n  File x\nKeyError: 'w'";
+      log.emit({ type: "worker.startFailed", endpointId: "e1", workerId, failedStarts, why });
+      log.emit({ type: "worker.ended", endpointId: "e1", workerId, exit: { code: 1 } as never, why: "exit code 1" });
+    };
+    await crash("worker-a", 1);
+    await crash("worker-b", 2);
+    const lines = (await pass(1_000)).map((line) => line.slice(head.length + 1));
+    const [a, b] = [shortName("worker-a"), shortName("worker-b")];
+    expect(lines).toEqual([
+      `· worker ${a}  starting`,
+      `  ${a} │ no weights here`,
+      `! worker ${a}  did not start: exit code 1: KeyError: 'w'`,
+      `· worker ${b}  starting`,
+      `! worker ${b}  did not start, 2 times in a row: exit code 1: KeyError: 'w'`,
+    ]);
+    log.emit({ ...started, workerId: "worker-c" });
+    log.emit({ type: "worker.ready", endpointId: "e1", workerId: "worker-c", afterMs: 5 });
+    await pass(10);
+    prints([{ atUs: now * 1_000, text: "no weights here" }]);
+    expect((await pass(1_000)).at(-1)).toContain(`${shortName("worker-c")} │ no weights here`);
   });
 
   it("what it can hold, and how much it left out", async () => {

@@ -1,16 +1,19 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import { shortJobId, shortName } from "@millrace/api";
+import { jobErrorOf, shortJobId, shortName } from "@millrace/api";
 import { harmless } from "../../domain/plain-text.js";
 import type { MillraceEvent } from "../../events.js";
 import { limits } from "../../limits/index.js";
+import { bounded } from "./bounded.js";
+import { Crashes } from "./crashes.js";
 import { type EventLine, type Kind, lineOf, span } from "./event-lines.js";
-import { jobErrorOf } from "./job-error.js";
 import { shownText, type WorkerLine } from "./worker-lines.js";
 
 /** What the terminal's lines are made from. */
 export interface TerminalParts {
   readonly out: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  /** The width of a terminal that `out` leads to without being one itself. */
+  readonly columns: number;
   /** Whether details are shown, and ids in full. */
   readonly isVerbose: boolean;
   /** The lowest kind of line that is shown. */
@@ -45,12 +48,13 @@ export class TerminalLog {
   readonly #waits = new Map<string, string>();
   /** By worker: how long its start took, until its first job. */
   readonly #starts = new Map<string, number>();
-  /** Workers whose stop has been told: their end is no news. */
+  /** Workers whose stop or failure has been told: their end is no news. */
   readonly #stopping = new Set<string>();
   /** By endpoint: why the scaler last started workers. */
   readonly #reasons = new Map<string, string>();
   /** By endpoint: the last traceback, and how many jobs in a row have ended with it. */
   readonly #traces = new Map<string, { readonly text: string; times: number }>();
+  readonly #crashes = new Crashes();
   #leftOut = 0;
   #isDue = false;
 
@@ -61,6 +65,7 @@ export class TerminalLog {
 
   readonly emit = (event: MillraceEvent): void => {
     if (event.type === "job.ended") return void this.#ended(event);
+    if (this.#isSaid(event)) return;
     this.#note(event);
     const line = lineOf(event, { job: this.#job, worker: this.#worker, reason: (id) => this.#reasons.get(id) });
     if (line && this.#isShown(event, line))
@@ -74,18 +79,29 @@ export class TerminalLog {
     if (event.type === "worker.ended") this.#forget(event.workerId);
   };
 
+  /** Both the operation that stops a worker and the loop that ends it say so. */
+  #isSaid(event: MillraceEvent): boolean {
+    if (event.type !== "worker.stopping" || !this.#stopping.has(event.workerId)) return false;
+    return !this.#parts.isVerbose;
+  }
+
   #isShown(event: MillraceEvent, { kind, isDetail }: EventLine): boolean {
     const { isVerbose, isQuiet } = this.#parts;
     if (isVerbose) return true;
-    const isNews = event.type !== "worker.ended" || !this.#stopping.has(event.workerId);
-    return isNews && !isDetail && (!isQuiet || kind === "attention" || kind === "failed");
+    if (event.type === "worker.ended" && this.#stopping.has(event.workerId)) return false;
+    return !isDetail && (!isQuiet || kind === "attention" || kind === "failed");
   }
 
   #note(event: MillraceEvent): void {
-    if (event.type === "worker.stopping") this.#stopping.add(event.workerId);
+    if (event.type === "worker.stopping" || event.type === "worker.startFailed") this.#stopping.add(event.workerId);
     if (event.type === "endpoint.scaled" && event.outcome.startsWith("start"))
       bounded(this.#reasons).set(event.endpointId, event.reason);
-    if (event.type === "worker.started") void this.#follow(event);
+    if (event.type === "worker.started") {
+      this.#crashes.began(event.workerId);
+      void this.#follow(event);
+    }
+    if (event.type === "worker.ready") this.#crashes.worked(event.endpointId, event.workerId);
+    if (event.type === "worker.startFailed") this.#crashes.failed(event.endpointId);
     if (event.type === "worker.ready") bounded(this.#starts).set(event.workerId, event.afterMs);
     if (event.type !== "job.taken") return;
     const startMs = this.#starts.get(event.workerId);
@@ -127,9 +143,10 @@ export class TerminalLog {
       for await (const lines of this.#parts.linesOf(workerId))
         for (const line of lines) {
           const text = shownText(line);
-          if (text !== undefined)
+          if (text !== undefined && !this.#crashes.hasSeen(endpointId, workerId, text))
             this.#add({ at: line.atUs / 1_000, endpointId, kind: "output", text: `${name} │ ${text}`, below: [] });
         }
+      this.#crashes.forget(workerId);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       const text = `what worker ${name} prints cannot be read: ${why}`;
@@ -188,7 +205,7 @@ export class TerminalLog {
 
   #lines({ at, kind, endpointId, text, below }: Entry): string[] {
     const time = new Date(at).toTimeString().slice(0, 8);
-    const wide = (this.#parts.out.columns ?? 80) < 80 ? 10 : 16;
+    const wide = (this.#parts.out.columns ?? this.#parts.columns) < 80 ? 10 : 16;
     const name = endpointId === undefined ? "" : (this.#parts.endpointName(endpointId) ?? endpointId);
     const column = (name.length > wide ? `${name.slice(0, wide - 1)}…` : name).padEnd(wide);
     const { mark, style } = looks[kind];
@@ -218,9 +235,3 @@ const looks: Readonly<Record<Entry["kind"], { readonly mark: string; readonly st
   attention: { mark: "!", style: "yellow" },
   output: { mark: " ", style: "plain" },
 };
-
-/** A map that forgets its oldest entry when it is full. */
-function bounded<K, V>(map: Map<K, V>): Map<K, V> {
-  if (map.size >= limits.terminalNamesMax) map.delete(map.keys().next().value as K);
-  return map;
-}

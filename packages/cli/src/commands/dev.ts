@@ -1,0 +1,65 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Command, InvalidArgumentError } from "commander";
+import { dev } from "../dev/dev.js";
+import { findHandler } from "../dev/handler.js";
+import { readInput } from "../input.js";
+import type { Tools } from "../tools.js";
+
+/** The command that serves a handler while it is being written. */
+export function devCommand(program: Command, tools: Tools): void {
+  program
+    .command("dev")
+    .description("Serve a handler while you write it: a saved file replaces its worker at once.")
+    .argument("[handler]", "its folder, or its file", ".")
+    .option("--input <json>", "run one job and end: a JSON object, a file, or - for standard input")
+    .option("--test <folder>", "run each check in a folder and end")
+    .option("--env <name=value>", "an environment variable for the handler; may be repeated", variable, {})
+    .option("--workers <count>", "how many workers may run at a time", count, 1)
+    .option("--port <port>", "the engine's port (default: the first free one from 8000 on)", count)
+    .addHelpText(
+      "after",
+      `
+The engine is the one that npm start runs; its data is in the handler's folder, in .millrace. For a Python handler, .venv
+is made from requirements.txt or pyproject.toml, and made again when these change.
+
+A check is a file such as tests/hello.json: {"input": {"text": "hello"}, "output": "HELLO"}, or with "error" instead of
+"output", a text that the job's error must contain.
+
+Examples:
+  millrace dev                                  the handler in this folder
+  millrace dev shout/handler.py
+  millrace dev shout --input '{"text":"hello"}'
+  millrace dev shout --test shout/tests`,
+    )
+    .action(async (given: string, options: Options, command: Command) => {
+      const terminal = tools.terminal(command);
+      const handler = findHandler(given, tools.folder);
+      const input = options.input === undefined ? undefined : await readInput(asFile(options.input), tools.streams.in);
+      const test = options.test === undefined ? undefined : resolve(tools.folder, options.test);
+      tools.end(await dev(tools, terminal, handler, { ...options, port: options.port, input, test }));
+    });
+}
+
+interface Options {
+  readonly input?: string;
+  readonly test?: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly workers: number;
+  readonly port?: number;
+}
+
+/** A path stands for its file's content, with or without the @. */
+const asFile = (given: string): string =>
+  /^\s*[{[]|^-$|^@/.test(given) || !statSync(given, { throwIfNoEntry: false })?.isFile() ? given : `@${given}`;
+
+function variable(given: string, before: Readonly<Record<string, string>>): Record<string, string> {
+  const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(given) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError("Write NAME=value.");
+  return { ...before, [name]: value };
+}
+
+function count(given: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(given)) throw new InvalidArgumentError("Write a whole number from 1 on.");
+  return Number(given);
+}

@@ -1,0 +1,156 @@
+import { join } from "node:path";
+import type { HealthBody, StatusBody } from "@millrace/api";
+import { type Calls, openCalls } from "../calls.js";
+import { type Exit, exits } from "../exit.js";
+import { untilEnd } from "../jobs.js";
+import { saveByName } from "../saved.js";
+import type { Terminal } from "../terminal.js";
+import type { Tools } from "../tools.js";
+import { readChecks, runChecks } from "./checks.js";
+import { type Engine, startEngine } from "./engine.js";
+import { type HandlerFile, startCommand } from "./handler.js";
+import { findPython, isNeedsFile, type PythonFound } from "./python.js";
+import { filesInWords, watchFolder } from "./watch.js";
+
+export interface DevOptions {
+  readonly port: number | undefined;
+  readonly workers: number;
+  readonly env: Readonly<Record<string, string>>;
+  /** One job to run, instead of waiting for requests. */
+  readonly input: object | undefined;
+  /** A folder of checks to run, instead of waiting for requests. */
+  readonly test: string | undefined;
+}
+
+/** Serves one handler on an engine of its own, until it is interrupted or has done what it was asked for. */
+export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile, options: DevOptions): Promise<Exit> {
+  const checks = options.test === undefined ? undefined : readChecks(options.test);
+  const isOnce = options.input !== undefined || checks !== undefined;
+  const interrupted = new Promise<Exit>((done) =>
+    tools.interrupted.addEventListener("abort", () => done(isOnce ? exits.interrupted : exits.done)),
+  );
+  const python = handler.isPython ? await findPython(handler, tools.env, terminal.say) : undefined;
+  const engine = await startEngine({
+    dataDir: join(handler.folder, ".millrace"),
+    port: options.port,
+    env: tools.env,
+    isJson: terminal.isJson,
+    out: isOnce ? tools.streams.err : tools.streams.out, // what a single run prints is its output alone
+  });
+  tools.endsItself();
+  const calls = openCalls({ url: engine.url, key: engine.key, from: "its data directory" });
+  const served = new Served(calls, terminal, handler, options, python);
+  const run = async (input: object): Promise<StatusBody> => {
+    const { id } = await calls.call<StatusBody>("POST", `/v2/${served.endpoint}/run`, { input });
+    return untilEnd(calls, terminal, served.endpoint, id);
+  };
+  async function work(): Promise<Exit> {
+    await served.save();
+    if (checks) return (await runChecks(checks, terminal, run)) === 0 ? exits.done : exits.failed;
+    if (options.input) return showVerdict(terminal, await run(options.input));
+    served.watch(engine);
+    return engine.ended.then((): Exit => exits.failed);
+  }
+  try {
+    return await Promise.race([work(), interrupted]);
+  } finally {
+    served.close();
+    await engine.stop();
+  }
+}
+
+/** The error has been shown where it happened. */
+function showVerdict(terminal: Terminal, body: StatusBody): Exit {
+  const isDone = body.status === "COMPLETED";
+  if (isDone || terminal.isJson)
+    terminal.result(
+      body,
+      typeof body.output === "string" ? body.output : JSON.stringify(body.output ?? null, undefined, 2),
+    );
+  return isDone ? exits.done : exits.failed;
+}
+
+/** The one endpoint of a `dev` engine. */
+class Served {
+  readonly #calls: Calls;
+  readonly #terminal: Terminal;
+  readonly #handler: HandlerFile;
+  readonly #options: DevOptions;
+  #python: PythonFound | undefined;
+  #watching: { close(): void } | undefined;
+  endpoint = "";
+
+  constructor(
+    calls: Calls,
+    terminal: Terminal,
+    handler: HandlerFile,
+    options: DevOptions,
+    python: PythonFound | undefined,
+  ) {
+    [this.#calls, this.#terminal, this.#handler, this.#options, this.#python] = [
+      calls,
+      terminal,
+      handler,
+      options,
+      python,
+    ];
+  }
+
+  async save(): Promise<void> {
+    const { folder, name } = this.#handler;
+    const { endpoint } = await saveByName(this.#calls, name, {
+      template: {
+        imageName: folder,
+        dockerStartCmd: startCommand(this.#handler, this.#python?.python),
+        env: this.#options.env,
+      },
+      endpoint: { workersMin: 0, workersMax: this.#options.workers, idleTimeout: 3_600, scalerValue: 1 },
+    });
+    this.endpoint = endpoint.id;
+  }
+
+  /** Says how to use it, and follows its files. */
+  watch(engine: Engine): void {
+    const { folder, file, name } = this.#handler;
+    const words = this.#python ? `${file}, ${this.#python.words}` : file;
+    const call = `curl -s ${engine.url}/v2/${this.endpoint}/runsync -H "Authorization: Bearer $(cat ${join(folder, ".millrace/api-key")})" -d '{"input":{}}'`;
+    if (!this.#terminal.isJson)
+      this.#terminal.print(
+        `\n  ${this.#terminal.styled("bold", "Millrace")}  ${engine.url}  ${name}  ${words}\n\n  In another terminal, in ${folder}:\n    millrace run ${name} '{"text":"hello"}'\n    ${call}\n\n  A saved file replaces the worker. Ctrl-C ends it; jobs that wait are kept.\n`,
+      );
+    this.#watching = watchFolder(folder, (files) => void this.#replace(files));
+  }
+
+  close(): void {
+    this.#watching?.close();
+  }
+
+  /** Replaces the worker by one that runs the changed files. */
+  async #replace(files: readonly string[]): Promise<void> {
+    try {
+      if (this.#handler.isPython && files.some(isNeedsFile)) {
+        this.#python = await findPython(this.#handler, process.env, (text) => this.#event("·", "dim", text));
+        await this.save();
+      }
+      await this.#calls.call("POST", `/v1/endpoints/${this.endpoint}/restart`);
+      const { jobs } = await this.#calls.call<HealthBody>("GET", `/v2/${this.endpoint}/health`);
+      const kept =
+        jobs.inQueue === 0 ? "" : `; ${jobs.inQueue} queued ${jobs.inQueue === 1 ? "job is" : "jobs are"} kept`;
+      this.#event("!", "yellow", `${filesInWords(files)} changed: the worker is replaced${kept}`);
+    } catch (error) {
+      this.#event("!", "yellow", `${filesInWords(files)} changed, but: ${(error as Error).message}`);
+    }
+  }
+
+  /** A line among those of the engine. */
+  #event(mark: string, style: "dim" | "yellow", text: string): void {
+    if (this.#terminal.isJson) {
+      this.#terminal.print(JSON.stringify({ event: "dev.changed", msg: text }));
+      return;
+    }
+    const time = this.#terminal.styled("dim", new Date().toTimeString().slice(0, 8));
+    this.#terminal.print(
+      `  ${time}  ${this.#handler.name.padEnd(16)} ${this.#terminal.styled(style, `${mark} ${text}`)}`,
+    );
+  }
+}

@@ -1,0 +1,121 @@
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "smol-toml";
+import { exits, Failure } from "../exit.js";
+import type { HandlerFile } from "./handler.js";
+
+/** A Python to run a handler with, and where it comes from. */
+export interface PythonFound {
+  readonly python: string;
+  /** For people: its version, and what was done for it. */
+  readonly words: string;
+}
+
+const needFiles = ["requirements.txt", "pyproject.toml"] as const;
+
+/** Whether a change of this file changes the environment. */
+export const isNeedsFile = (file: string): boolean => needFiles.some((name) => name === file);
+
+/**
+ * A Python that has what a handler needs. A `.venv` that its user made is taken as it is. Otherwise one is made from
+ * requirements.txt or pyproject.toml, by uv if that is installed, and made again when these change.
+ * `say`: told what takes a while.
+ */
+export async function findPython(handler: HandlerFile, env: Env, say: (text: string) => void): Promise<PythonFound> {
+  const { folder } = handler;
+  const [venv, stamp] = [join(folder, ".venv"), join(folder, ".venv", "millrace-stamp")];
+  const own = join(venv, "bin", "python");
+  const needs = needsOf(handler);
+  if (existsSync(venv) && !existsSync(stamp)) return { python: own, words: `${await versionOf(own, env)}, .venv` };
+  const system = await versionOf("python3", env);
+  if (needs.source === undefined && (await run("python3", ["-c", "import runpod"], folder, env)).code === 0)
+    return { python: "python3", words: system };
+  const wanted = createHash("sha256")
+    .update(`${system} ${needs.args.join(" ")} ${needs.text}`)
+    .digest("hex");
+  const words = `${system}, ${needs.source ?? "runpod"}`;
+  if (existsSync(own) && readFileSync(stamp, "utf8") === wanted)
+    return { python: own, words: `${words}, environment reused` };
+  say(`making .venv from ${needs.source ?? "the package runpod"} …`);
+  await make(folder, needs.args, env);
+  writeFileSync(stamp, wanted);
+  return { python: own, words: `${words}, environment made` };
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface NeededPackages {
+  readonly source: string | undefined;
+  /** The contents of `source`. */
+  readonly text: string;
+  /** For pip. */
+  readonly args: readonly string[];
+}
+
+/** What to install: what its file lists, and the package that serves the handler if that is not among it. */
+function needsOf({ folder, file }: HandlerFile): NeededPackages {
+  const source = needFiles.find((name) => existsSync(join(folder, name)));
+  const text = source === undefined ? "" : readFileSync(join(folder, source), "utf8");
+  const listed = source === "pyproject.toml" ? dependenciesOf(text) : source === undefined ? [] : ["-r", source];
+  const isServed = /^\s*(import|from)\s+runpod\b/m.test(readFileSync(join(folder, file), "utf8"));
+  const isListed = /^\s*["']?runpod\b/m.test(source === "pyproject.toml" ? listed.join("\n") : text);
+  return { source, text, args: [...listed, ...(isServed && !isListed ? ["runpod"] : [])] };
+}
+
+function dependenciesOf(text: string): string[] {
+  try {
+    const { project } = parse(text) as { project?: { dependencies?: unknown } };
+    return Array.isArray(project?.dependencies) ? project.dependencies.map(String) : [];
+  } catch (error) {
+    throw new Failure(exits.usage, `pyproject.toml is not valid TOML: ${(error as Error).message.split("\n")[0]}`);
+  }
+}
+
+async function make(folder: string, packages: readonly string[], env: Env): Promise<void> {
+  const hasUv = (await run("uv", ["--version"], folder, env)).code === 0;
+  rmSync(join(folder, ".venv"), { recursive: true, force: true });
+  const steps = [
+    hasUv ? ["uv", "venv", "--quiet", ".venv"] : ["python3", "-m", "venv", ".venv"],
+    hasUv
+      ? ["uv", "pip", "install", "--quiet", "--python", ".venv/bin/python", ...packages]
+      : [".venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages],
+  ];
+  for (const [command = "", ...args] of steps.slice(0, packages.length > 0 ? 2 : 1)) {
+    const { code, output } = await run(command, args, folder, env);
+    if (code === 0) continue;
+    rmSync(join(folder, ".venv"), { recursive: true, force: true });
+    const last = output.trim().split("\n").slice(-5).join("\n  ");
+    throw new Failure(
+      exits.failed,
+      `The Python environment could not be made:\n  ${last}\n `,
+      `cd ${folder} && ${[command, ...args].join(" ")}`,
+    );
+  }
+}
+
+/** `Python 3.12.4`, shortened. */
+async function versionOf(python: string, env: Env): Promise<string> {
+  const { code, output } = await run(python, ["--version"], ".", env);
+  if (code === 0) return output.trim().split(".").slice(0, 2).join(".");
+  if (python !== "python3")
+    throw new Failure(exits.failed, `${python} does not run: ${output.trim()}`, `rm -r ${join(python, "../..")}`);
+  throw new Failure(exits.failed, "Python 3 is not installed.", "apt install python3 python3-venv");
+}
+
+/** Runs a program to its end; its code is null if it cannot be started. */
+function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: Env,
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
+  return new Promise((done) => {
+    child.once("error", ({ message }) => done({ code: null, output: message }));
+    child.once("close", (code) => done({ code, output }));
+  });
+}

@@ -1,0 +1,134 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { beforeEach, describe, expect, it, type TestContext } from "vitest";
+import { millrace, startMillrace, startOnTerminal } from "./millrace.js";
+
+let folder: string;
+beforeEach((test) => {
+  folder = join(mkdtempSync(join(tmpdir(), "millrace-dev-")), "shout");
+  mkdirSync(folder);
+  test.onTestFinished(() => rmSync(join(folder, ".."), { recursive: true, force: true }));
+});
+
+const write = (file: string, text: string) => {
+  mkdirSync(join(folder, file, ".."), { recursive: true });
+  writeFileSync(join(folder, file), text);
+};
+const handler = (change: string) => `
+console.log("loading the model");
+export default async ({ text }) => {
+  console.log("shouting " + text);
+  return text.${change};
+};`;
+const run = (...words: string[]) => millrace(words, { folder });
+
+/** A `dev` of the folder that is ready for requests. */
+async function start(test: TestContext, ...words: string[]) {
+  const going = startMillrace(test, ["dev", ".", ...words], { folder });
+  await going.shows("Ctrl-C ends it");
+  return going;
+}
+
+describe("millrace dev", () => {
+  it("serves the handler of a folder, shows what happens, and replaces its worker when a file is saved", async (test) => {
+    write("handler.js", handler("toUpperCase()"));
+    const going = await start(test);
+    expect(await run("run", "shout", '{"text":"hello"}')).toMatchObject({ exit: 0, out: "HELLO\n" });
+    await going.shows(/│ shouting hello\n.* ✓ job \w{6} {2}waited .* ran /);
+    expect(going.screen()).toMatch(/│ loading the model\n/);
+    write("handler.js", handler("toLowerCase()"));
+    await going.shows("! handler.js changed: the worker is replaced\n");
+    expect((await run("run", "shout", '{"text":"Hello"}')).out).toBe("hello\n");
+    write("notes/words.txt", "loud");
+    await going.shows("! notes/words.txt changed: the worker is replaced\n");
+    going.interrupt();
+    expect(await going.ended).toBe(0);
+    expect((await run("health", "shout")).exit).toBe(4);
+  });
+
+  it("keeps jobs while the handler is broken, says what is wrong once, and runs them when it is mended", async (test) => {
+    write("handler.js", 'throw new Error("no weights here");');
+    const going = await start(test);
+    const job = (await run("run", "shout", '{"text":"kept"}', "--no-wait")).out.trim();
+    await going.shows(/did not start, 2 times in a row: .*no weights here/);
+    expect(going.screen().match(/│ .*no weights here/g)).toHaveLength(1);
+    write("handler.js", handler("toUpperCase()"));
+    await going.shows("! handler.js changed: the worker is replaced; 1 queued job is kept\n");
+    expect(await run("status", "shout", job, "--wait")).toMatchObject({ exit: 0, out: "KEPT\n" });
+  });
+
+  it("keeps what waits when it ends, and goes on with it when it is started again", async (test) => {
+    write("handler.js", 'throw new Error("not today");');
+    const going = await start(test);
+    const job = (await run("run", "shout", '{"text":"later"}', "--no-wait")).out.trim();
+    going.interrupt();
+    expect(await going.ended).toBe(0);
+    write("handler.js", handler("toUpperCase()"));
+    await start(test);
+    expect(await run("status", "shout", job, "--wait")).toMatchObject({ exit: 0, out: "LATER\n" });
+  });
+
+  it("runs one job with --input, and ends with its verdict", async () => {
+    write("handler.js", handler("toUpperCase()"));
+    write("input.json", '{"text":"filed"}');
+    const done = await run("dev", ".", "--input", "input.json");
+    expect(done).toMatchObject({ exit: 0, out: "FILED\n", err: expect.stringContaining("│ shouting filed") });
+    const failed = await run("dev", ".", "--input", "{}");
+    expect(failed).toMatchObject({ exit: 1, out: "", err: expect.stringMatching(/✗ job .*TypeError: /) });
+    const whole = await run("dev", "handler.js", "--input", '{"text":"x"}', "--json");
+    expect(JSON.parse(whole.out)).toMatchObject({ status: "COMPLETED", output: "X" });
+  });
+
+  it("runs the checks of a folder with --test, and says what came instead", async () => {
+    write("handler.js", handler("toUpperCase()"));
+    write("tests/a.json", '{"input":{"text":"a"},"output":"A"}');
+    write("tests/b.json", '{"input":{"text":"b"},"output":"b"}');
+    write("tests/c.json", '{"input":{},"error":"undefined"}');
+    const { exit, out, err } = await run("dev", ".", "--test", "tests");
+    expect(exit).toBe(1);
+    expect(out).toMatch(/^✓ a.json .*\n✗ b.json .*\n {4}expected: "b"\n {4}came: {5}"B"\n✓ c.json .*\n$/);
+    expect(err).toContain("2 of 3 passed");
+    rmSync(join(folder, "tests/b.json"));
+    expect(await run("dev", ".", "--test", "tests")).toMatchObject({ exit: 0 });
+  });
+
+  it.each([
+    [["dev", "nowhere"], "nowhere does not exist"],
+    [["dev", "."], "There is no handler.ts, handler.js, handler.mjs, handler.py in ."],
+    [["dev", "notes.txt"], "notes.txt is no handler"],
+    [["dev", "handler.js", "--env", "nonsense"], "Write NAME=value"],
+    [["dev", "handler.js", "--port", "none"], "Write a whole number"],
+    [["dev", "handler.js", "--input", "[1]"], "must be a JSON object"],
+    [["dev", "handler.js", "--test", "tests"], "no .json files in"],
+  ])("%j is refused in words", async (words, why) => {
+    write("notes.txt", "");
+    if (words[1] !== ".") write("handler.js", handler("trim()"));
+    mkdirSync(join(folder, "tests"), { recursive: true });
+    expect(await run(...words)).toMatchObject({ exit: 2, out: "", err: expect.stringContaining(why) });
+  });
+
+  it.each([
+    [60, {}, /\[32m✓ job/],
+    [200, { NO_COLOR: "1" }, / {3}✓ job/],
+  ])(
+    "on a terminal of %i columns shows aligned lines, with colours if the user wants them",
+    async (columns, env, mark) => {
+      write("handler.js", handler("toUpperCase()"));
+      const ending = { onTestFinished: () => {} };
+      const going = startOnTerminal(ending, ["dev", "."], { folder, columns, env });
+      await going.shows("Ctrl-C ends it");
+      await run("run", "shout", '{"text":"hello"}');
+      await going.shows(mark);
+      going.interrupt();
+      expect(await going.ended).toBe(0);
+      const lines = stripVTControlCharacters(going.screen())
+        .split(/\r?\n/)
+        .filter((line) => line.includes("job "));
+      const wide = columns < 80 ? 10 : 16;
+      for (const line of lines)
+        expect(line).toMatch(new RegExp(`^ {2}\\d\\d:\\d\\d:\\d\\d {2}${"shout".padEnd(wide)} \\S `));
+    },
+  );
+});
