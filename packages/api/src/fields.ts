@@ -21,10 +21,21 @@ export const choice = <T extends readonly string[]>(names: T, description: strin
 export const orNull = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
 /** Environment variables. */
-export const Env = Type.Record(Type.String(), Type.String({ maxLength: 131_072, pattern: "^[^\\u0000]*$" }), {
-  description: "Environment variables.",
-  propertyNames: { pattern: "^[A-Za-z_][A-Za-z0-9_.-]*$" },
-});
+export const Env = Type.Record(
+  Type.String(),
+  Type.String({
+    maxLength: 131_072,
+    pattern: "^[^\\u0000]*$",
+    title: "text of at most 131072 characters without NUL",
+  }),
+  {
+    description: "Environment variables.",
+    propertyNames: {
+      pattern: "^[A-Za-z_][A-Za-z0-9_.-]*$",
+      title: "variables whose names begin with a letter or _ and go on with letters, digits, _, . and -",
+    },
+  },
+);
 
 /** A time in RFC 3339 format. */
 export const time = () => Type.String({ format: "date-time" });

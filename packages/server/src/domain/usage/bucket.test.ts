@@ -1,9 +1,9 @@
 import { describe, expect, it, test } from "vitest";
-import { type BucketSize, buckets } from "./bucket.js";
+import { type BucketSize, bucketsOf, wallClock } from "./bucket.js";
 
 const at = (text: string) => Date.parse(text);
 const shown = (from: string, to: string, size: BucketSize, timeZone = "UTC") =>
-  buckets({ from: at(from), to: at(to), size, timeZone }, 1_000)?.map(({ from, to }) =>
+  [...bucketsOf({ from: at(from), to: at(to), size, timeZone })].map(({ from, to }) =>
     [from, to].map((each) => new Date(each).toISOString().slice(0, 16)),
   );
 
@@ -43,10 +43,39 @@ describe("Buckets of a bill", () => {
     );
   });
 
-  it("are bounded in number, and know their zones", () => {
+  it.each([
+    "Europe/Berlin",
+    "America/Havana",
+    "America/St_Johns",
+    "Asia/Kolkata",
+    "Asia/Tehran",
+    "Africa/Casablanca",
+    "Australia/Lord_Howe",
+    "Pacific/Apia",
+  ])("of %s follow each other, and none could begin earlier", (timeZone) => {
+    const quarter = 900_000;
+    const clock = wallClock(timeZone);
+    const shows = (time: number) => Date.UTC(...clock(time));
+    for (const size of ["day", "week", "month"] as const) {
+      const found = [
+        ...bucketsOf({ from: at("2010-06-01T00:00:00Z"), to: at("2013-06-01T00:00:00Z"), size, timeZone }),
+      ];
+      expect(found.length).toBeGreaterThan(35);
+      for (const [n, { from, to }] of found.entries()) {
+        expect(to).toBe(found[n + 1]?.from ?? to);
+        const [year, month, day] = clock(from);
+        const wanted = Date.UTC(year, month, day);
+        for (let before = from - quarter; before > from - 3_600_000 * 4; before -= quarter)
+          expect(shows(before)).toBeLessThan(wanted);
+      }
+    }
+  });
+
+  it("are computed one by one, and know their zones", () => {
     const year = { from: at("2026-01-01T00:00:00Z"), to: at("2027-01-01T00:00:00Z"), size: "hour" as const };
-    expect(buckets({ ...year, timeZone: "UTC" }, 8_759)).toBeUndefined();
-    expect(buckets({ ...year, timeZone: "UTC" }, 8_760)).toHaveLength(8_760);
-    expect(() => buckets({ ...year, timeZone: "Moon/Tycho" }, 10)).toThrow(RangeError);
+    expect([...bucketsOf({ ...year, timeZone: "UTC" })]).toHaveLength(8_760);
+    const endless = bucketsOf({ ...year, to: Number.MAX_SAFE_INTEGER, timeZone: "Asia/Kolkata" });
+    expect(endless.next().value).toEqual({ from: year.from, to: year.from + 3_600_000 });
+    expect(() => [...bucketsOf({ ...year, timeZone: "Moon/Tycho" })]).toThrow(RangeError);
   });
 });

@@ -131,6 +131,7 @@ describe("The audit log", () => {
     expect(seen).toEqual([ids[0], ...ids]);
     for (const query of ["?cursor=zzz", "?since=yesterday", "?limit=0", `?limit=${limits.auditPageMax + 1}`])
       expect((await http.get(`/v1/audit${query}`)).status).toBe(400);
+    expect((await http.get("/v1/audit?cursor=zzz")).json.error).toMatch(/^'cursor' must be the nextCursor of a reply/);
   });
 
   it("is seen whole by admins, and by a member as far as its own keys made the changes", async () => {

@@ -6,7 +6,7 @@ import { limits } from "../../limits/index.js";
 import { readAudit, showEntry } from "../../operations/access/read-audit.js";
 import { timeIn } from "../../operations/fields.js";
 import type { Parts } from "../../operations/needs.js";
-import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor.js";
+import { cursorPattern, cursorTitle, readCursor, writeCursor } from "../shared/replies/cursor.js";
 import { doc } from "./route-schema.js";
 
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 191, description }));
@@ -19,7 +19,9 @@ const query = Type.Object({
   since: time("Only changes from this RFC 3339 time on."),
   until: time("Only changes before this RFC 3339 time."),
   limit: text(`How many entries, 1 to ${limits.auditPageMax}; default ${limits.auditPageDefault}.`),
-  cursor: Type.Optional(Type.String({ pattern: cursorPattern, description: "The nextCursor of the page before." })),
+  cursor: Type.Optional(
+    Type.String({ pattern: cursorPattern, title: cursorTitle, description: "The nextCursor of the page before." }),
+  ),
 });
 
 type Query = Record<string, string | undefined>;

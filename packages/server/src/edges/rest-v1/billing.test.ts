@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { meterUsageLoop } from "../../loops/usage/meter-usage.js";
 import { type Json, PodScene } from "../../operations/pods/pods-fixture.js";
 import { l4 } from "../../testing/facts-fixture.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 import { made, refused } from "./answers-fixture.js";
 
 let pods: PodScene;
@@ -135,6 +136,18 @@ describe("A bill", () => {
       ["2026-04-30T22:00:00.000Z", 1],
       ["2026-05-31T22:00:00.000Z", 1],
     ]);
+  });
+
+  it("is counted out in turns of the event loop, each bucket of a zone in one", async () => {
+    const path = "/v1/billing/pods?bucketSize=day&startTime=2025-01-01T00:00:00Z&endTime=2025-12-31T00:00:00Z";
+    const { value, waits } = await withTurns(() => pods.http.get(`${path}&timeZone=Asia/Kolkata`));
+    expect(value.status).toBe(200);
+    expect(waits).toBeGreaterThan(360);
+    await refused(
+      pods.http.get("/v1/billing/pods?startTime=0100-01-01T00:00:00Z&timeZone=Etc/GMT%2B12"),
+      400,
+      /2000 buckets/,
+    );
   });
 
   it("is the caller's own, and refuses what it cannot be for", async () => {

@@ -75,7 +75,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
           : undefined;
       const by = query.grouping === "gpuTypeId" ? "gpuType" : "resource";
       const of = { kind: "endpoint" as const, by, resource: query.endpointId, isWanted } as const;
-      return sendList(reply, await bill(parts, caller, periodOf(parts, query), of), (record) =>
+      return sendList(reply, await bill(parts, caller, await periodOf(parts, caller, query), of), (record) =>
         timed(record, by === "gpuType" ? { gpuTypeId: record.gpuType } : { endpointId: record.resource }),
       );
     },
@@ -96,7 +96,7 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
       const isWanted = gpus && (({ gpuType }: { gpuType: string }) => isAsked(gpus, gpuType));
       const by = query.grouping === "podId" ? "resource" : "gpuType";
       const of = { kind: "pod" as const, by, resource: query.podId, isWanted } as const;
-      return sendList(reply, await bill(parts, caller, periodOf(parts, query), of), (record) =>
+      return sendList(reply, await bill(parts, caller, await periodOf(parts, caller, query), of), (record) =>
         timed(record, by === "gpuType" ? { gpuTypeId: record.gpuType } : { podId: record.resource }),
       );
     },
@@ -107,7 +107,10 @@ export function billingRoutes(app: FastifyInstance, parts: Parts): void {
       querystring: Type.Object(api.billPeriod),
     }),
     async ({ caller, query }, reply) => {
-      const records = await bill(parts, caller, periodOf(parts, query as Query), { kind: "volume", by: "all" });
+      const records = await bill(parts, caller, await periodOf(parts, caller, query as Query), {
+        kind: "volume",
+        by: "all",
+      });
       return sendList(reply, records, (record) => ({
         time: iso(record.from),
         amount: totalOf(record),

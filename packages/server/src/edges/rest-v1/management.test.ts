@@ -157,6 +157,11 @@ describe("A value that its field does not accept", () => {
     [{ instanceIds: ["cpu3g-0-8"] }, "'instanceIds.0' must be flavour-vCPUs-GB, as in cpu3g-2-8."],
     [{ computeType: 42 }, "'computeType' must be one of GPU, CPU."],
     [{ idleTimeout: 0 }, "'idleTimeout' must be >= 1."],
+    [
+      { env: { "9": "x" } },
+      "'env' must be variables whose names begin with a letter or _ and go on with letters, digits, _, . and -.",
+    ],
+    [{ env: { A: "\u0000" } }, "'env.A' must be text of at most 131072 characters without NUL."],
   ])("is refused with the rule: %j", async (body, sentence) => {
     const { id: templateId } = await scene.template();
     const { status, json } = await http.post("/v1/endpoints", { templateId, ...body });

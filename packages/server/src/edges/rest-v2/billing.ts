@@ -9,6 +9,7 @@ import {
   type BillQuery,
   type BillRecord,
   bill,
+  type Period,
   periodOf,
   rounded,
   totalOf,
@@ -127,7 +128,7 @@ export function billingReads(app: FastifyInstance, parts: Parts): void {
       async ({ caller, query: asked }, answer) => {
         const query = asked as Query;
         seesMore(caller, "bills");
-        const time = periodOf(parts, billQuery(query));
+        const time = await periodOf(parts, caller, billQuery(query));
         const resource = id && query[id.name];
         const records = of ? await bill(parts, caller, time, { kind: of, by: "resource", resource }) : [];
         const found = new Set(records.map((record) => record.resource));
@@ -156,7 +157,7 @@ export function billingReads(app: FastifyInstance, parts: Parts): void {
       querystring: Type.Object(period),
     }),
     async (request, answer) => {
-      const time = periodOf(parts, billQuery(request.query as Query));
+      const time = await periodOf(parts, request.caller, billQuery(request.query as Query));
       const records = await everything(parts, request, time);
       const totals = sumOf([wholeCosts([]), ...records.map(({ costs }) => costs)]);
       const metadata = {
@@ -185,7 +186,7 @@ function sumOf(all: readonly Costs[]): Costs {
 }
 
 /** One record for each bucket in which anything was used. */
-async function everything(parts: Parts, { caller }: FastifyRequest, time: ReturnType<typeof periodOf>) {
+async function everything(parts: Parts, { caller }: FastifyRequest, time: Period) {
   const bills = new Map<number, { range: ReturnType<typeof rangeOf>; of: (readonly [BillOf["kind"], BillRecord])[] }>();
   for (const kind of ["pod", "endpoint", "volume"] as const)
     for (const record of await bill(parts, caller, time, { kind, by: "all" })) {

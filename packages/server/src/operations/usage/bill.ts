@@ -1,5 +1,5 @@
 import type { ApiKey } from "../../domain/access/key.js";
-import { type Bucket, type BucketSize, buckets, wallClock } from "../../domain/usage/bucket.js";
+import { type Bucket, type BucketSize, bucketsOf, wallClock } from "../../domain/usage/bucket.js";
 import { cover, hourMs, type Stretch } from "../../domain/usage/meter.js";
 import { shownAmount } from "../../domain/usage/price.js";
 import { invalid } from "../../errors.js";
@@ -28,7 +28,11 @@ export interface Period {
 }
 
 /** The period that a caller asks for: the last 30 days unless told otherwise. Refuses times that make no sense. */
-export function periodOf({ clock }: Needs<"clock">, query: BillQuery): Period {
+export async function periodOf(
+  { clock }: Needs<"clock">,
+  { ownerNo }: Pick<ApiKey, "ownerNo">,
+  query: BillQuery,
+): Promise<Period> {
   const { bucketSize: size = "day", timeZone = "UTC", lastN } = query;
   const now = clock.now();
   if (lastN !== undefined && (query.startTime !== undefined || query.endTime !== undefined))
@@ -37,11 +41,15 @@ export function periodOf({ clock }: Needs<"clock">, query: BillQuery): Period {
   const from = query.startTime === undefined ? to - spanOf(size, lastN) : timeIn("startTime", query.startTime);
   if (from > to) throw invalid("'startTime' must not be after 'endTime'.");
   knowsZone(timeZone);
-  const found = buckets({ from, to: Math.max(to, from + 1), size, timeZone }, limits.billBucketsMax);
-  if (!found) {
-    throw invalid(
-      `A bill has ${limits.billBucketsMax} buckets at most: send a later 'startTime' or a longer 'bucketSize'.`,
-    );
+  const found: Bucket[] = [];
+  for (const bucket of bucketsOf({ from, to: Math.max(to, from + 1), size, timeZone })) {
+    if (found.length === limits.billBucketsMax) {
+      throw invalid(
+        `A bill has ${limits.billBucketsMax} buckets at most: send a later 'startTime' or a longer 'bucketSize'.`,
+      );
+    }
+    found.push(bucket);
+    if (turns.isOver) await turns.take([ownerNo]);
   }
   return { size, buckets: lastN === undefined ? found : found.slice(-lastN) };
 }

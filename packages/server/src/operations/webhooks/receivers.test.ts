@@ -63,6 +63,7 @@ describe("A webhook receiver", () => {
     expect(await one(bad)).toMatchObject({ state: "healthy", failures: 0 });
     expect((await list(`?limit=1&after=${encodeURIComponent(bad)}`)).map(({ origin }: Json) => origin)).toEqual([good]);
     await refused(http.get("/v1/webhooks/receivers?limit=0"), 400, /'limit'/);
+    await refused(http.get("/v1/webhooks/receivers?after=zzz"), 400, /'after' must be the origin of a receiver/);
   });
 
   it("that is paused gets nothing; what was held is sent when it is resumed, also by the next server", async () => {

@@ -5,7 +5,8 @@ import { limits } from "../../../limits/index.js";
 import { PiecedRequest } from "../bodies/pieced-request.js";
 import { sendPlainRefusal } from "../replies/plain-refusal.js";
 import { type Connections, keepRoom } from "./keep-room.js";
-import { takeTurns } from "./pipelines.js";
+import { listen } from "./listen.js";
+import { ownConnection, takeTurns } from "./pipelines.js";
 
 /** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
 export interface Door {
@@ -26,7 +27,11 @@ const notYet: RequestListener = (request, reply) => {
 };
 
 /** Starts to listen; rejects with the system's error if it cannot. */
-export function openDoor(host: string, port: number, connectionsMax: number = limits.connectionsMax): Promise<Door> {
+export async function openDoor(
+  host: string,
+  port: number,
+  connectionsMax: number = limits.connectionsMax,
+): Promise<Door> {
   let listener = notYet;
   const server = createServer({
     IncomingMessage: PiecedRequest,
@@ -42,24 +47,25 @@ export function openDoor(host: string, port: number, connectionsMax: number = li
   server.on("checkContinue", inTurn); // the route that takes the request decides whether to continue
   server.on("checkExpectation", inTurn); // an unknown expectation may be ignored
   server.maxHeadersCount = 0; // bounded by bytes: with a count, Node would drop some headers, such as a second Host
-  const connections = keepRoom(server, connectionsMax);
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      const address = server.address();
-      resolve({
-        server,
-        port: typeof address === "object" && address !== null ? address.port : port,
-        take: (taken) => {
-          listener = taken;
-        },
-        connections,
-        close: () =>
-          new Promise((done) => {
-            server.close(() => done());
-            server.closeAllConnections();
-          }),
-      });
-    });
-  });
+  const room = keepRoom(server, connectionsMax);
+  const connections: Connections = {
+    know(socket, ownerNo) {
+      ownConnection(socket, ownerNo);
+      return room.know(socket, ownerNo);
+    },
+  };
+  const listening = await listen(server, host, port);
+  return {
+    server,
+    port: listening.port,
+    take: (taken) => {
+      listener = taken;
+    },
+    connections,
+    async close() {
+      const closed = listening.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
 }

@@ -175,32 +175,6 @@ describe("Pipelined requests", () => {
     await expect.poll(() => isGivenUp).toBe(true);
   });
 
-  it("of many connections at one moment are parsed in turns, each connection in its own", async () => {
-    const door = await openDoor("127.0.0.1", 0);
-    let served = 0;
-    let busiest = 0;
-    let inTurn = 0;
-    const endTurn = () => {
-      busiest = Math.max(busiest, inTurn);
-      inTurn = 0;
-    };
-    door.take((_request, reply) => {
-      served++;
-      if (inTurn++ === 0) setImmediate(endTurn);
-      for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
-      reply.end("<>");
-    });
-    const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
-    onTestFinished(async () => {
-      for (const socket of sockets) socket.destroy();
-      await door.close();
-    });
-    await Promise.all(sockets.map((socket) => once(socket, "connect")));
-    for (const socket of sockets) socket.write(get(1) + get(2));
-    await expect.poll(() => served, { timeout: 10_000 }).toBe(200);
-    expect(busiest).toBeLessThan(3 * limits.turnMs);
-  });
-
   it("sent ahead of replies in too many bytes on all connections end the connection that adds to them", async () => {
     const before = limits.pipelinedBytesMax;
     onTestFinished(() => void Object.assign(limits, { pipelinedBytesMax: before }));

@@ -42,11 +42,15 @@ const pipelines = new WeakMap<Socket, Pipeline>();
 export const isHeldBack = (error: Error, socket: Socket): boolean =>
   (error as NodeJS.ErrnoException).code === "ERR_HTTP_REQUEST_TIMEOUT" && pipelines.get(socket)?.forgive() === true;
 
+/** Notes whose connection a socket is: from now on its bytes are parsed in that owner's turns. */
+export const ownConnection = (socket: Socket, ownerNo: number): void => pipelines.get(socket)?.belongTo(ownerNo);
+
 type Exchange = readonly [IncomingMessage, ServerResponse];
 
 class Pipeline {
-  /** Connections take turns to have their bytes parsed: each of thousands may bring a slice at one moment. */
-  readonly #lane: Lane = ["connections", pipelinesMade++];
+  readonly #no = pipelinesMade++;
+  /** Whose connection it is, once a request has shown that. */
+  #ownerNo: number | undefined;
   readonly #socket: Socket;
   readonly #listener: RequestListener;
   readonly #parse: (bytes: Buffer) => void;
@@ -79,6 +83,18 @@ class Pipeline {
     socket.off("data", parse).off("end", end);
     socket.on("data", this.#take).on("end", this.#takeEnd).on("resume", this.#stayPaused);
     socket.on("close", this.#forget);
+  }
+
+  belongTo(ownerNo: number): void {
+    this.#ownerNo = ownerNo;
+  }
+
+  /**
+   * Connections take turns to have their bytes parsed: each of thousands may bring a slice at one moment. Those of an
+   * owner share the owner's turns; strangers' first lines come before what they send after them.
+   */
+  get #lane(): Lane {
+    return [this.#ownerNo ?? (this.#isInBody ? "strangers' bodies" : "strangers"), `connection ${this.#no}`];
   }
 
   /** Whether its requests are for this listener. */

@@ -1,0 +1,60 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { limits } from "../../../limits/index.js";
+import { openDoor } from "./door.js";
+import { ownConnection } from "./pipelines.js";
+
+const get = (n: number) => `GET /${n} HTTP/1.1\r\nhost: here\r\n\r\n`;
+
+describe("Requests on many connections", () => {
+  it("of a known owner need not wait for those of many strangers", async () => {
+    const door = await openDoor("127.0.0.1", 0);
+    const served: string[] = [];
+    door.take((request, reply) => {
+      served.push(request.url as string);
+      if (request.url === "/1") ownConnection(request.socket, 1);
+      for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
+      reply.end("<>");
+    });
+    const open = () => connect(door.port, "127.0.0.1").on("error", () => {});
+    const [known, strangers] = [open(), Array.from({ length: 100 }, open)];
+    onTestFinished(async () => {
+      for (const socket of [known, ...strangers]) socket.destroy();
+      await door.close();
+    });
+    await Promise.all([known, ...strangers].map((socket) => once(socket, "connect")));
+    known.write(get(1));
+    await once(known, "data");
+    for (const socket of strangers) socket.write(get(2));
+    known.write(get(3));
+    await expect.poll(() => served.length, { timeout: 10_000 }).toBe(102);
+    expect(served.indexOf("/3")).toBeLessThan(30);
+  });
+
+  it("at one moment are parsed in turns, each connection in its own", async () => {
+    const door = await openDoor("127.0.0.1", 0);
+    let served = 0;
+    let busiest = 0;
+    let inTurn = 0;
+    const endTurn = () => {
+      busiest = Math.max(busiest, inTurn);
+      inTurn = 0;
+    };
+    door.take((_request, reply) => {
+      served++;
+      if (inTurn++ === 0) setImmediate(endTurn);
+      for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
+      reply.end("<>");
+    });
+    const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
+    onTestFinished(async () => {
+      for (const socket of sockets) socket.destroy();
+      await door.close();
+    });
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    for (const socket of sockets) socket.write(get(1) + get(2));
+    await expect.poll(() => served, { timeout: 10_000 }).toBe(200);
+    expect(busiest).toBeLessThan(3 * limits.turnMs);
+  });
+});
