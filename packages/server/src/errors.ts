@@ -13,7 +13,11 @@ export class Refusal extends Error {
     sentence: string,
     options: { retryAfterSeconds?: number; isForbidden?: boolean } = {},
   ) {
+    // whoever is refused reads the sentence; a stack that nobody reads costs more than the rest of most refusals
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(sentence);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = "Refusal";
     this.code = code;
     this.status = refusals[code].status;
