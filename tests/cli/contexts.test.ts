@@ -36,7 +36,11 @@ it("A context keeps a server and a key, readable by its user alone, and is used 
   await run(["context", "add", "rack", "--url", url], { MILLRACE_API_KEY: key });
   const file = join(folder, "config/contexts.json");
   expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
-  expect(await run(["endpoint", "list"])).toMatchObject({ exit: 0, out: "", err: "No endpoints yet.\n" });
+  expect(await run(["endpoint", "list"])).toMatchObject({
+    exit: 0,
+    out: "",
+    err: "None yet. millrace deploy FOLDER\n",
+  });
   expect((await run(["context", "list"])).out).toMatch(/^\* +rack +http.* +\S{6}…$/m);
   expect((await run(["context", "list", "--json"])).out).not.toContain(key);
   await run(["context", "add", "gone", "--url", `http://127.0.0.1:${await freePort()}`], { MILLRACE_API_KEY: key });

@@ -18,10 +18,12 @@ export class ApiError extends Error {
 export interface ClientOptions {
   readonly url: string;
   readonly key: string;
+  /** Told the names of fields that the service did not know and ignored. */
+  readonly onIgnored?: (fields: string) => void;
 }
 
 /** The typed client of the queue API: one method per route; errors are thrown as {@link ApiError}. */
-export function createClient({ url, key }: ClientOptions) {
+export function createClient({ url, key, onIgnored }: ClientOptions) {
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const reply = await fetch(new URL(path, url), {
       method,
@@ -31,13 +33,22 @@ export function createClient({ url, key }: ClientOptions) {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+    const ignored = reply.headers.get("x-millrace-ignored");
+    if (ignored !== null) onIgnored?.(ignored);
     const parsed = reply.status === 204 ? undefined : await reply.json();
     if (!reply.ok) throw new ApiError(reply.status, parsed as ErrorBody);
     return parsed as T;
   }
+  /** A reply whose body is read as it comes. */
+  async function open(path: string): Promise<Response> {
+    const reply = await fetch(new URL(path, url), { headers: { authorization: `Bearer ${key}` } });
+    if (!reply.ok) throw new ApiError(reply.status, (await reply.json()) as ErrorBody);
+    return reply;
+  }
   const jobs = (endpointId: string) => `/v2/${encodeURIComponent(endpointId)}`;
   return {
     call,
+    open,
     run: (endpointId: string, job: Submission) =>
       call<{ id: string; status: string }>("POST", `${jobs(endpointId)}/run`, job),
     runsync: (endpointId: string, job: Submission, waitMs = 90_000) =>

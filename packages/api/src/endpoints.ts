@@ -120,6 +120,7 @@ export const ScalingDecision = Type.Object({
   outcome: Type.String(),
   reason: Type.String(),
 });
+export type ScalingDecision = Static<typeof ScalingDecision>;
 
 const Percentiles = Type.Optional(Type.Object({ p50: Type.Integer(), p90: Type.Integer(), p99: Type.Integer() }));
 
@@ -154,3 +155,4 @@ export const ReleaseView = Type.Object({
   stoppedAt: Type.Optional(time()),
   why: Type.Optional(Type.String()),
 });
+export type ReleaseView = Static<typeof ReleaseView>;

@@ -1,4 +1,4 @@
-import Type from "typebox";
+import Type, { type Static } from "typebox";
 import { ms, time } from "./fields.js";
 
 /** How long each step of a worker's start took, in milliseconds. */
@@ -50,3 +50,4 @@ export const Worker = Type.Object({
     }),
   ),
 });
+export type Worker = Static<typeof Worker>;

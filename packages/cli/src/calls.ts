@@ -6,10 +6,18 @@ import type { Found } from "./server.js";
 /** Calls of one server, whose failures end the command in words. */
 export type Calls = ReturnType<typeof openCalls>;
 
-export function openCalls({ url, key, from }: Found) {
-  const client = createClient({ url, key });
+export function openCalls({ url, key, from }: Found, onIgnored: (fields: string) => void = () => {}) {
+  const client = createClient({ url, key, onIgnored });
   return {
     url,
+    /** A reply whose body is read as it comes. */
+    async open(path: string): Promise<Response> {
+      try {
+        return await client.open(path);
+      } catch (error) {
+        throw worded(error, url, from);
+      }
+    },
     async call<T>(method: string, path: string, body?: unknown): Promise<T> {
       for (const until = performance.now() + startPatienceMs; ; ) {
         try {

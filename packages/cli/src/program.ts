@@ -2,8 +2,9 @@ import { Command, CommanderError } from "commander";
 import { openCalls } from "./calls.js";
 import { contextCommands } from "./commands/contexts.js";
 import { devCommand } from "./commands/dev.js";
-import { endpointCommands } from "./commands/endpoints.js";
 import { jobCommands } from "./commands/jobs.js";
+import { lookingCommands } from "./commands/looking.js";
+import { nounCommands } from "./commands/nouns.js";
 import { queueCommands } from "./commands/queue.js";
 import type { Env } from "./contexts.js";
 import { type Exit, exits, Failure } from "./exit.js";
@@ -39,7 +40,12 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
     interrupted: run.interrupted,
     endsItself: run.endsItself,
     terminal: (command) => new Terminal(streams, optionsOf(command).json === true),
-    calls: (command) => openCalls(findServer(env, folder, optionsOf(command).context)),
+    calls: (command) =>
+      openCalls(
+        findServer(env, folder, optionsOf(command).context),
+        (fields) =>
+          void streams.err.write(`! The server does not know these fields, and has ignored them: ${fields}\n`),
+      ),
     end: (code) => {
       exit = code;
     },
@@ -75,7 +81,8 @@ Examples:
 
 Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused · 4 no server answers · 130 interrupted`,
     );
-  for (const add of [devCommand, jobCommands, queueCommands, endpointCommands, contextCommands]) add(program, tools);
+  for (const add of [devCommand, jobCommands, queueCommands, lookingCommands, nounCommands, contextCommands])
+    add(program, tools);
   return program;
 }
 

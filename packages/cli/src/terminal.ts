@@ -90,6 +90,13 @@ export class Terminal {
     };
   }
 
+  /** Text of others, whose control characters are shown and not obeyed. */
+  harmless(text: string): string {
+    return text.replace(/\p{Cc}/gu, (char) =>
+      char === "\t" || char === "\n" ? char : `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
+    );
+  }
+
   /** Coloured on a terminal, unless the user wants no colours. */
   styled(style: "dim" | "red" | "green" | "yellow" | "bold", text: string): string {
     return styleText(style, text, { stream: this.#streams.out as NodeJS.WriteStream });
@@ -102,6 +109,20 @@ const noLines = Object.fromEntries(
     .concat("middle")
     .map((name) => [name, ""]),
 );
+
+/** How long ago a time was, for people; undefined if there is none. */
+export function ago(time: string | undefined): string | undefined {
+  if (time === undefined) return undefined;
+  const ms = Math.max(0, Date.now() - Date.parse(time));
+  const [size, unit] = sizes.find(([size]) => ms >= size) ?? [1_000, "s"];
+  return `${Math.floor(ms / size)} ${unit} ago`;
+}
+
+const sizes = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+] as const;
 
 /** A time span for people: 40 ms, 2.1 s, 3 min 20 s. */
 export function span(ms: number): string {

@@ -92,7 +92,7 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   server: serverRules,
   cli: [
     { who: /^terminal$/, own: "everything", npm: ["cli-table3", "ora"] },
-    { who: /^endpoints$/, own: "everything", npm: ["@millrace/api", "fastest-levenshtein"] },
+    { who: /^resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
     { who: /^dev\/python$/, own: "everything", npm: ["smol-toml"] },
     { who: /./, own: "everything", npm: ["@millrace/api", "commander"] },

@@ -1,0 +1,146 @@
+import type { Endpoint, LogLine, ReleaseView, ScalingDecision, Worker } from "@millrace/api";
+import { shortName } from "@millrace/api/words";
+import type { Command } from "commander";
+
+import { endpointId } from "../endpoints.js";
+import { followEvents } from "../events.js";
+import { exits } from "../exit.js";
+import { ago, span, type Terminal } from "../terminal.js";
+import type { Tools } from "../tools.js";
+
+/** Commands that show what an endpoint's workers do, and why. */
+export function lookingCommands(program: Command, tools: Tools): void {
+  logs(program, tools);
+  program
+    .command("workers")
+    .description("List an endpoint's workers.")
+    .argument("<endpoint>", "its name or id")
+    .option("--ended", "also those that ended in the last day")
+    .action(async (given: string, { ended }: { ended?: true }, command: Command) => {
+      const calls = tools.calls(command);
+      const path = `/v1/endpoints/${await endpointId(calls, given)}/workers${ended ? "?ended=true" : ""}`;
+      tools.terminal(command).table(
+        await calls.call<Worker[]>("GET", path),
+        [
+          { title: "worker", of: ({ id }) => shortName(id) },
+          { title: "id", of: ({ id }) => id },
+          { title: "state", of: ({ state }) => state },
+          { title: "since", of: ({ since }) => ago(since) },
+          { title: "jobs", of: ({ jobs }) => jobs },
+          { title: "version", of: ({ version }) => version },
+          { title: "GPUs", of: ({ gpus }) => gpus.map(({ name }) => name).join(", ") },
+          { title: "why", of: ({ doing, why }) => (doing ?? why)?.split("\n")[0]?.slice(0, 80) },
+        ],
+        `No workers: they start when a job comes. millrace run ${given} '{…}'`,
+      );
+    });
+  program
+    .command("scaling")
+    .description("Show why an endpoint did or did not scale, newest first.")
+    .argument("<endpoint>", "its name or id")
+    .action(async (given: string, _: object, command: Command) => {
+      const calls = tools.calls(command);
+      const decisions = await calls.call<ScalingDecision[]>(
+        "GET",
+        `/v1/endpoints/${await endpointId(calls, given)}/scaling`,
+      );
+      tools.terminal(command).table(
+        decisions,
+        [
+          { title: "when", of: ({ from }) => ago(from) },
+          { title: "for", of: ({ from, until }) => span(Date.parse(until) - Date.parse(from)) },
+          { title: "waiting", of: ({ inputs }) => Number(inputs.waiting ?? 0) },
+          { title: "running", of: ({ inputs }) => Number(inputs.running ?? 0) },
+          { title: "outcome", of: ({ outcome }) => outcome },
+          { title: "because", of: ({ reason }) => reason },
+        ],
+        "No decisions yet.",
+      );
+    });
+  program
+    .command("releases")
+    .description("List the versions of an endpoint, newest first.")
+    .argument("<endpoint>", "its name or id")
+    .action(async (given: string, _: object, command: Command) => {
+      const calls = tools.calls(command);
+      const releases = await calls.call<ReleaseView[]>(
+        "GET",
+        `/v1/endpoints/${await endpointId(calls, given)}/releases`,
+      );
+      tools.terminal(command).table(
+        releases,
+        [
+          { title: "version", of: ({ version }) => version },
+          { title: "made", of: ({ madeAt }) => ago(madeAt) },
+          { title: "state", of: ({ state }) => state },
+          { title: "workers", of: ({ workers }) => workers },
+          { title: "image", of: ({ imageName }) => imageName },
+          { title: "why", of: ({ why }) => why?.split("\n")[0]?.slice(0, 80) },
+        ],
+        "No versions.",
+      );
+    });
+  program
+    .command("rollback")
+    .description("Make a new version of an endpoint from an earlier one.")
+    .argument("<endpoint>", "its name or id")
+    .argument("<version>", "its number; see millrace releases")
+    .addHelpText("after", "\nExample:\n  millrace rollback shout 3")
+    .action(async (given: string, version: string, _: object, command: Command) => {
+      const calls = tools.calls(command);
+      const path = `/v1/endpoints/${await endpointId(calls, given)}/releases/${encodeURIComponent(version)}/rollback`;
+      const endpoint = await calls.call<Endpoint>("POST", path);
+      tools.terminal(command).result(endpoint, `Version ${endpoint.version} has what version ${version} had.`);
+    });
+}
+
+function logs(program: Command, tools: Tools): void {
+  program
+    .command("logs")
+    .description("Print what an endpoint's workers print.")
+    .argument("<endpoint>", "its name or id")
+    .option("-f, --follow", "go on as it comes")
+    .option("--tail <lines>", "how many of the last lines", "100")
+    .option("--since <time>", "only lines from then on: 10m, 2h, or an RFC 3339 time")
+    .option("--job <job>", "only lines that belong to this job")
+    .addHelpText("after", "\nExamples:\n  millrace logs shout -f\n  millrace logs shout --since 10m --job 7f3a…")
+    .action(async (given: string, options: LogOptions, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const query = new URLSearchParams({ format: "ndjson", tail: options.tail });
+      if (options.since) query.set("since", options.since);
+      if (options.job) query.set("jobId", options.job);
+      if (options.follow) query.set("follow", "true");
+      const reply = await calls.open(`/v1/endpoints/${await endpointId(calls, given)}/logs?${query}`);
+      if (!options.follow) {
+        for (const line of (await reply.text()).split("\n")) if (line !== "") show(terminal, JSON.parse(line));
+        return;
+      }
+      tools.interrupted.addEventListener("abort", () => process.exit(exits.interrupted));
+      for await (const { event, data } of followEvents(reply)) {
+        if (event === "line" || event === "note") show(terminal, JSON.parse(data));
+        if (event === "end") return;
+      }
+    });
+}
+
+interface LogOptions {
+  readonly follow?: true;
+  readonly tail: string;
+  readonly since?: string;
+  readonly job?: string;
+}
+
+function show(terminal: Terminal, line: LogLine | { readonly note: string }): void {
+  if (terminal.isJson) {
+    terminal.result(line, "");
+    return;
+  }
+  if ("note" in line) {
+    terminal.say(line.note);
+    return;
+  }
+  const at = terminal.styled("dim", new Date(line.at).toTimeString().slice(0, 8));
+  terminal.print(
+    `${at}  ${terminal.styled("dim", `${shortName(line.workerId)} │`)} ${terminal.harmless(line.message ?? line.text)}`,
+  );
+}

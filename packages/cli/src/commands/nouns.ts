@@ -1,0 +1,131 @@
+import type { Command } from "commander";
+import { exits, Failure } from "../exit.js";
+import { readFields } from "../fields.js";
+import { type Noun, nouns } from "../nouns.js";
+import { find, listOf, type Resource } from "../resources.js";
+import type { Tools } from "../tools.js";
+
+/** list, get, create, update and delete for each kind of resource, and what else can be done with one. */
+export function nounCommands(program: Command, tools: Tools): void {
+  for (const noun of nouns) {
+    const group = program.command(noun.noun).description(noun.about);
+    lookAt(group, noun, tools);
+    if (noun.create !== undefined) creating(group, noun, noun.create, tools);
+    if (noun.update !== undefined) updating(group, noun, noun.update, tools);
+    if (noun.loss) deleting(group, noun, noun.loss, tools);
+    for (const [action, about] of Object.entries(noun.actions ?? {})) acting(group, noun, { action, about }, tools);
+  }
+  prices(program, tools);
+}
+
+const pretty = (value: unknown): string => JSON.stringify(value, undefined, 2);
+
+function lookAt(group: Command, noun: Noun, tools: Tools): void {
+  group
+    .command("list")
+    .description("List yours.")
+    .action(async (_: object, command: Command) => {
+      const rows = await listOf(tools.calls(command), noun);
+      tools.terminal(command).table(rows, noun.columns, `None yet. ${noun.fill}`);
+    });
+  group
+    .command("get")
+    .description("Show one with all its fields.")
+    .argument(`<${noun.noun}>`, "its name or id")
+    .action(async (given: string, _: object, command: Command) => {
+      const calls = tools.calls(command);
+      const { id } = await find(calls, noun, given);
+      const found = await calls.call<Resource>("GET", `${noun.path}/${id}`);
+      tools.terminal(command).result(found, pretty(found));
+    });
+}
+
+const fieldsHelp = `
+A field is name=value; a value is JSON if it can be, else text. @file is the text of a file, - that of standard input,
+and env.NAME=value sets one variable. A single @file.json has all fields.`;
+
+function creating(group: Command, noun: Noun, example: string, tools: Tools): void {
+  group
+    .command("create")
+    .description("Create one.")
+    .argument("<fields...>", "its fields, as name=value")
+    .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace ${noun.noun} create ${example}`)
+    .action(async (given: string[], _: object, command: Command) => {
+      const fields = await readFields(given, { folder: tools.folder, stdin: tools.streams.in });
+      const made = await tools.calls(command).call<Resource>("POST", noun.path, { ...noun.defaults, ...fields });
+      tools.terminal(command).result(made, pretty(made));
+    });
+}
+
+function updating(group: Command, noun: Noun, example: string, tools: Tools): void {
+  group
+    .command("update")
+    .description("Change some fields of one.")
+    .argument(`<${noun.noun}>`, "its name or id")
+    .argument("<fields...>", "the changed fields, as name=value")
+    .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace ${noun.noun} update NAME ${example}`)
+    .action(async (given: string, written: string[], _: object, command: Command) => {
+      const calls = tools.calls(command);
+      const before = await find(calls, noun, given);
+      const fields = await readFields(written, { folder: tools.folder, stdin: tools.streams.in, before });
+      const changed = await calls.call<Resource>("PATCH", `${noun.path}/${before.id}`, fields);
+      tools.terminal(command).result(changed, pretty(changed));
+    });
+}
+
+function deleting(group: Command, noun: Noun, loss: (resource: Resource) => string, tools: Tools): void {
+  group
+    .command("delete")
+    .description("Delete one.")
+    .argument(`<${noun.noun}>`, "its name or id")
+    .option("--yes", "do not ask")
+    .addHelpText("after", `\nExample:\n  millrace ${noun.noun} delete NAME --yes`)
+    .action(async (given: string, { yes }: { yes?: true }, command: Command) => {
+      const calls = tools.calls(command);
+      const found = await find(calls, noun, given);
+      if (!yes) {
+        const why = `This deletes the ${noun.noun} "${given}": ${loss(found)}.`;
+        throw new Failure(exits.usage, why, `millrace ${noun.noun} delete ${given} --yes`);
+      }
+      if (noun.remove) await noun.remove(calls, found);
+      else await calls.call("DELETE", `${noun.path}/${found.id}`);
+      tools.terminal(command).result({ deleted: found.id }, `${given} is deleted.`);
+    });
+}
+
+function acting(group: Command, noun: Noun, { action, about }: { action: string; about: string }, tools: Tools): void {
+  group
+    .command(action)
+    .description(about)
+    .argument(`<${noun.noun}>`, "its name or id")
+    .action(async (given: string, _: object, command: Command) => {
+      const calls = tools.calls(command);
+      const { id } = await find(calls, noun, given);
+      const body = await calls.call<Resource>("POST", `${noun.path}/${id}/${action}`, {});
+      tools.terminal(command).result(body, pretty(body));
+    });
+}
+
+/** Prices are one table, which is replaced as a whole. */
+function prices(program: Command, tools: Tools): void {
+  const group = program.command("price").description("Prices of GPUs, processors, memory and volumes, an hour.");
+  group
+    .command("list")
+    .description("Show the prices.")
+    .action(async (_: object, command: Command) => {
+      const table = await tools.calls(command).call("GET", "/v1/prices");
+      tools.terminal(command).result(table, pretty(table));
+    });
+  group
+    .command("update")
+    .description("Set the prices (for admins); those that are not given stay.")
+    .argument("<fields...>", "prices, as name=value")
+    .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace price update vcpu=0.01 gpus='{"NVIDIA L4":0.44}'`)
+    .action(async (given: string[], _: object, command: Command) => {
+      const calls = tools.calls(command);
+      const before = await calls.call<object>("GET", "/v1/prices");
+      const fields = await readFields(given, { folder: tools.folder, stdin: tools.streams.in, before: { ...before } });
+      const table = await calls.call("PUT", "/v1/prices", { ...before, ...fields });
+      tools.terminal(command).result(table, pretty(table));
+    });
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { exits, Failure } from "./exit.js";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The fields that a command gives as `name=value`: a value is JSON if it can be, else text; `@file` is the text of a
+ * file, and `-` that of standard input. `env.NAME=value` sets one name of an object, of which `before` has the others;
+ * variables are always text. A single `@file.json` has all fields.
+ */
+export async function readFields(
+  given: readonly string[],
+  { folder, stdin, before = {} }: { folder: string; stdin: Readable; before?: Fields },
+): Promise<Fields> {
+  const [only = ""] = given;
+  if (given.length === 1 && only.startsWith("@")) return objectIn(only.slice(1), fileText(folder, only.slice(1)));
+  const fields: Record<string, unknown> = {};
+  for (const each of given) {
+    const [, name = "", inner, written = ""] = /^([A-Za-z]\w*)(?:\.([\w.-]+))?=(.*)$/s.exec(each) ?? [];
+    if (name === "") throw new Failure(exits.usage, `"${each}" is no field: write name=value.`, "workersMax=3");
+    const value = await readValue(written, { isText: name === "env", folder, stdin });
+    if (inner === undefined) fields[name] = value;
+    else fields[name] = { ...((fields[name] ?? before[name]) as object | undefined), [inner]: value };
+  }
+  return fields;
+}
+
+async function readValue(
+  written: string,
+  { isText, folder, stdin }: { isText: boolean; folder: string; stdin: Readable },
+): Promise<unknown> {
+  if (written === "-") return (await text(stdin)).trimEnd();
+  if (written.startsWith("@")) return fileText(folder, written.slice(1)).trimEnd();
+  if (isText && !written.startsWith("{")) return written;
+  try {
+    return JSON.parse(written);
+  } catch {
+    return written;
+  }
+}
+
+function fileText(folder: string, file: string): string {
+  try {
+    return readFileSync(resolve(folder, file), "utf8");
+  } catch (error) {
+    throw new Failure(exits.usage, `${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function objectIn(file: string, written: string): Fields {
+  try {
+    const value: unknown = JSON.parse(written);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  } catch (error) {
+    throw new Failure(exits.usage, `${file} is not valid JSON: ${(error as Error).message}`);
+  }
+  throw new Failure(exits.usage, `${file} must hold a JSON object.`);
+}

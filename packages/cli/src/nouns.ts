@@ -1,0 +1,166 @@
+import type { Endpoint } from "@millrace/api";
+import type { Calls } from "./calls.js";
+import { endpoints } from "./endpoints.js";
+import type { Fields } from "./fields.js";
+import type { Kind, Resource } from "./resources.js";
+import { ago, type Column } from "./terminal.js";
+
+/** A kind of resource with its commands. */
+export interface Noun extends Kind {
+  readonly about: string;
+  readonly columns: readonly Column<Resource>[];
+  /** What fills an empty list. */
+  readonly fill: string;
+  /** An example of the fields of a new one; absent if none can be created by hand. */
+  readonly create?: string;
+  /** Fields of a new one unless the caller gives others. */
+  readonly defaults?: Fields;
+  /** An example of changed fields; absent if one never changes. */
+  readonly update?: string;
+  /** What is lost with one; absent if none can be deleted. */
+  readonly loss?: (resource: Resource) => string;
+  /** Deletes one, if that is more than one call. */
+  readonly remove?: (calls: Calls, resource: Resource) => Promise<void>;
+  /** Other things to do with one, each a POST to a path below it. */
+  readonly actions?: Readonly<Record<string, string>>;
+}
+
+const field =
+  (name: string): Column<Resource>["of"] =>
+  (resource) => {
+    const value = resource[name];
+    return typeof value === "number" || value === undefined || value === null ? (value ?? undefined) : String(value);
+  };
+const column = (title: string, name = title): Column<Resource> => ({ title, of: field(name) });
+const when = (title: string, name: string): Column<Resource> => ({
+  title,
+  of: (resource) => ago(resource[name] as string | undefined),
+});
+const id = column("id");
+const name = column("name");
+
+const runsOn = ({ computeType, gpuCount, gpuTypeIds }: Endpoint): string =>
+  computeType === "CPU"
+    ? "CPU"
+    : `${gpuCount} × ${gpuTypeIds && gpuTypeIds.length > 0 ? gpuTypeIds.join(" or ") : "any GPU"}`;
+const ofEndpoint = (title: string, of: (endpoint: Endpoint) => string | number | undefined): Column<Resource> => ({
+  title,
+  of: (resource) => of(resource as unknown as Endpoint),
+});
+
+/** What a server keeps and people manage. */
+export const nouns: readonly Noun[] = [
+  {
+    ...endpoints,
+    about: "Endpoints: what jobs are sent to.",
+    columns: [
+      name,
+      id,
+      ofEndpoint("for", ({ type }) => (type === "LB" ? "requests" : "jobs")),
+      ofEndpoint("workers", ({ workersMin, workersMax }) => `${workersMin}–${workersMax}`),
+      ofEndpoint("runs on", runsOn),
+      column("version"),
+    ],
+    fill: "millrace deploy FOLDER",
+    create: "name=shout templateId=… workersMax=3",
+    update: "workersMax=5 idleTimeout=60",
+    loss: () => "its jobs that wait are cancelled, and its workers end",
+    remove: async (calls, { id }) => {
+      await calls.call("PATCH", `/v1/endpoints/${id}`, { workersMin: 0, workersMax: 0 });
+      await calls.call("DELETE", `/v1/endpoints/${id}`);
+    },
+    actions: { restart: "Replace all workers by new ones; idle ones at once, busy ones after their job." },
+  },
+  {
+    noun: "template",
+    path: "/v1/templates",
+    about: "Templates: what workers are made of.",
+    columns: [name, id, column("image", "imageName"), column("disk GB", "containerDiskInGb")],
+    fill: "millrace template create name=… imageName=…",
+    create: "name=shout imageName=registry.example/shout:1 env.LEVEL=info",
+    defaults: { isServerless: true },
+    update: "env.LEVEL=debug",
+    loss: () => "no endpoint may use it any more",
+  },
+  {
+    noun: "volume",
+    path: "/v1/networkvolumes",
+    about: "Network volumes: directories that workers share.",
+    columns: [name, id, column("GB", "size"), column("data center", "dataCenterId")],
+    fill: "millrace volume create name=models size=100 dataCenterId=…",
+    create: "name=models size=100 dataCenterId=EU-RO-1",
+    update: "size=200",
+    loss: () => "everything in it is deleted",
+  },
+  {
+    noun: "pod",
+    path: "/v1/pods",
+    about: "Pods: containers that stay.",
+    columns: [name, id, column("wanted", "desiredStatus"), column("state", "status"), column("image")],
+    fill: "millrace pod create name=… imageName=…",
+    create: "name=notebook imageName=jupyter/base-notebook gpuCount=1",
+    update: "env.TOKEN=…",
+    loss: () => "its container and its own volume are deleted",
+    actions: {
+      start: "Start a stopped pod.",
+      stop: "Stop a pod; its volume is kept.",
+      restart: "Restart a pod's container.",
+      reset: "Make a pod's container anew; its volume is kept.",
+    },
+  },
+  {
+    noun: "secret",
+    path: "/v1/secrets",
+    about: "Secrets: values for env, as {{ RUNPOD_SECRET_name }}.",
+    columns: [name, column("description"), when("made", "createdAt")],
+    fill: "millrace secret create name=hf value=-",
+    create: "name=hf value=@token.txt description='Hugging Face'",
+    loss: () => "workers whose env names it do not start any more",
+  },
+  {
+    noun: "registry",
+    path: "/v1/containerregistryauth",
+    about: "Credentials for container registries.",
+    columns: [name, id],
+    fill: "millrace registry create name=… username=… password=-",
+    create: "name=ghcr username=me password=@token.txt",
+    loss: () => "images that need it can no longer be pulled",
+  },
+  {
+    noun: "key",
+    path: "/v1/apikeys",
+    about: "API keys.",
+    columns: [name, id, column("begins with", "prefix"), when("used", "lastUsedAt"), when("made", "createdAt")],
+    fill: "millrace key create name=ci",
+    create: `name=ci scope='{"kind":"readOnly"}'`,
+    update: "name=build",
+    loss: () => "whoever uses it is refused from now on",
+    actions: { rotate: "Make a new text for a key; the old one works for a while longer." },
+  },
+  {
+    noun: "user",
+    path: "/v1/users",
+    about: "Users (for admins).",
+    columns: [name, id, column("role"), column("may spend an hour", "spendLimit"), when("made", "createdAt")],
+    fill: "millrace user create name=…",
+    create: "name=anna role=member quotas.workers=4",
+    update: "spendLimit=2.5",
+    loss: () => "its keys stop working; a user that owns anything is not deleted",
+  },
+  {
+    noun: "webhook",
+    path: "/v1/webhooks/receivers",
+    nameOf: ({ origin }) => String(origin),
+    about: "Where webhooks go, and whether they arrive.",
+    columns: [
+      column("to", "origin"),
+      id,
+      column("state"),
+      column("failures in a row", "failures"),
+      column("held"),
+      column("last error", "lastError"),
+    ],
+    fill: "a job's 'webhook' names one",
+    actions: { pause: "Hold a receiver's deliveries back.", resume: "Send what was held back." },
+  },
+];

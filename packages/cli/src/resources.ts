@@ -1,0 +1,46 @@
+import { closest, distance } from "fastest-levenshtein";
+import type { Calls } from "./calls.js";
+import { exits, Failure } from "./exit.js";
+
+/** Anything that a server keeps under an id, as it shows it. */
+export interface Resource {
+  readonly id: string;
+  readonly name?: string;
+  readonly [field: string]: unknown;
+}
+
+/** A kind of resource: what people call one, and where they are. */
+export interface Kind {
+  readonly noun: string;
+  readonly path: string;
+  /** What people know one by, besides its id; its name unless told otherwise. */
+  readonly nameOf?: (resource: Resource) => string | undefined;
+}
+
+const nameOf = ({ nameOf = ({ name }) => name }: Kind, resource: Resource): string => nameOf(resource) ?? resource.id;
+
+export const listOf = (calls: Calls, { path }: Kind): Promise<Resource[]> => calls.call("GET", path);
+
+/** The one that is meant by a name or an id. */
+export async function find(calls: Calls, kind: Kind, given: string): Promise<Resource> {
+  const all = await listOf(calls, kind);
+  const byId = all.find(({ id }) => id === given);
+  if (byId) return byId;
+  const named = all.filter((each) => [given, `${given} -fb`].includes(nameOf(kind, each)));
+  if (named.length === 1) return named[0] as Resource;
+  const list = `millrace ${kind.noun} list`;
+  if (named.length > 1) {
+    const ids = named.map(({ id }) => id).join(", ");
+    throw new Failure(exits.usage, `${named.length} are called "${given}": use an id, one of ${ids}.`, list);
+  }
+  const noun = `${kind.noun[0]?.toUpperCase()}${kind.noun.slice(1)}`;
+  const names = all.map((each) => nameOf(kind, each));
+  throw new Failure(exits.usage, `${noun} "${given}" does not exist.${nearest(given, names)}`, list);
+}
+
+/** The name that was probably meant, as a question. */
+function nearest(given: string, names: readonly string[]): string {
+  if (names.length === 0) return "";
+  const name = closest(given, names);
+  return distance(given, name) <= Math.max(2, given.length / 3) ? ` Did you mean "${name}"?` : "";
+}

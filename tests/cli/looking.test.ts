@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { makeHandler } from "../e2e/handlers.js";
+import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
+import { millrace, startMillrace, toServer } from "./millrace.js";
+
+let server: TestServer;
+const undos: (() => unknown)[] = [];
+const ending = { onTestFinished: (undo: () => unknown) => void undos.unshift(undo) };
+beforeAll(async () => {
+  server = await startServer();
+  const handler = `export default async ({ say }, job) => { console.log("plain " + say); job.log.info("marked " + say); return say; };`;
+  await makeEndpoint(server, makeHandler(ending, handler), { name: "talk", workersMax: 1, idleTimeout: 60 });
+});
+afterAll(async () => {
+  await server?.end();
+  for (const undo of undos) await undo();
+});
+
+const run = (...words: string[]) => millrace(words, { env: toServer(server) });
+const json = async (...words: string[]) => JSON.parse((await run(...words, "--json")).out);
+
+it("millrace logs prints what workers print, of one job or all, and follows it", async (test) => {
+  const following = startMillrace(test, ["logs", "talk", "-f"], { env: toServer(server) });
+  await run("run", "talk", '{"say":"one"}');
+  await following.shows(/\d\d:\d\d:\d\d {2}\w+-\w+ │ plain one\n/);
+  const { id } = await json("run", "talk", '{"say":"t\\u001b[31mwo"}');
+  await following.shows("│ plain t\\x1b[31mwo\n");
+  following.interrupt();
+  expect(await following.ended).toBe(130);
+  const { out } = await run("logs", "talk", "--job", id);
+  expect(out).toMatch(/^\S+ {2}\w+-\w+ │ marked t\\x1b\[31mwo\n$/);
+  const lines = (await run("logs", "talk", "--json")).out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ text }) => text)).toContain("plain one");
+  expect(await run("logs", "talk", "--tail", "many")).toMatchObject({
+    exit: 3,
+    err: expect.stringContaining("'tail'"),
+  });
+});
+
+it("millrace workers, scaling, releases and rollback show what happened, and why", async () => {
+  await run("run", "talk", '{"say":"x"}');
+  const workers = await run("workers", "talk");
+  expect(workers.out).toMatch(
+    /^worker +id +state +since +jobs +version +GPUs +why\n\w+-\w+ +\w{14} +(idle|running) +\d+ s ago +0 +1/,
+  );
+  expect((await run("scaling", "talk")).out).toMatch(/ ago +\d+ ms +1 +0 +start 1 +a job waits and there is no worker/);
+  const { id } = await json("endpoint", "get", "talk");
+  await call(server, "PATCH", `/v1/endpoints/${id}`, { env: { A: "1" } });
+  expect((await run("releases", "talk")).out).toMatch(/^ *version +made +state +workers +image +why\n +2 .*\n +1 /);
+  expect((await run("rollback", "talk", "1")).out).toBe("Version 3 has what version 1 had.\n");
+  expect(await run("rollback", "talk", "9")).toMatchObject({ exit: 3, err: expect.stringContaining("Version 9") });
+  expect((await run("workers", "talk", "--ended")).out).toContain("ended");
+});

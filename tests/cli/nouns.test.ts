@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startServer, type TestServer } from "../harness.js";
+import { millrace, toServer } from "./millrace.js";
+
+let server: TestServer;
+let folder: string;
+beforeAll(async () => {
+  server = await startServer();
+  folder = mkdtempSync(join(tmpdir(), "millrace-nouns-"));
+  writeFileSync(join(folder, "handler.js"), "export default () => 1;");
+});
+afterAll(async () => {
+  await server?.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const run = (words: string[], input = "") => millrace(words, { env: toServer(server), folder, input });
+const json = async (...words: string[]) => {
+  const ended = await run([...words, "--json"]);
+  expect(ended).toMatchObject({ exit: 0, err: "" });
+  return JSON.parse(ended.out);
+};
+
+describe("What a server keeps is created, listed, shown, changed and deleted by its name:", () => {
+  it.each([
+    ["template", [`imageName=${"."}`, "env.LEVEL=info"], ["env.MORE=2"], { env: { LEVEL: "info", MORE: 2 } }],
+    ["volume", ["size=5", "dataCenterId=EU-RO-1"], ["size=6"], { size: 6 }],
+    ["registry", ["username=me", "password=@token.txt"], undefined, {}],
+    ["key", [], ["name=noun-2"], { name: "noun-2" }],
+    ["user", ["role=member", "quotas.workers=4"], ["spendLimit=2.5"], { quotas: { workers: 4 }, spendLimit: 2.5 }],
+  ] as const)("a %s", async (noun, created, updated, after) => {
+    writeFileSync(join(folder, "token.txt"), "very-secret-token\n");
+    const fields = created.map((field) => field.replace("imageName=.", `imageName=${folder}`));
+    const made = await json(noun, "create", "name=noun", ...fields);
+    expect(made).toMatchObject({ name: "noun" });
+    const listed = await run([noun, "list"]);
+    expect(listed.out).toMatch(/^noun +\S/m);
+    expect(listed.out).not.toContain("very-secret-token");
+    if (updated) expect(await json(noun, "update", "noun", ...updated)).toMatchObject({ id: made.id });
+    const shown = await json(noun, "get", made.id);
+    const wanted: Record<string, unknown> = { ...after };
+    if ("env" in after) wanted.env = { LEVEL: "info", MORE: "2" };
+    expect(shown).toMatchObject({ id: made.id, ...wanted });
+    const asked = await run([noun, "delete", made.id]);
+    expect(asked).toMatchObject({ exit: 2, err: expect.stringMatching(/^This deletes the \w+ ".*: .*--yes\n$/) });
+    expect((await run([noun, "delete", made.id, "--yes"])).exit).toBe(0);
+    expect(await run([noun, "get", made.id])).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining("does not exist"),
+    });
+  });
+
+  it("an endpoint, whose workers and jobs end with it", async () => {
+    const template = await json("template", "create", "name=for-endpoint", `imageName=${folder}`);
+    await json("endpoint", "create", "name=mill", `templateId=${template.id}`, "workersMin=1");
+    const listed = await run(["endpoint", "list"]);
+    expect(listed.out.split("\n")[0]).toMatch(/^name +id +for +workers +runs on +version$/);
+    expect(listed.out).toMatch(/^mill +\w+ +jobs +1–3 +/m);
+    expect(await json("endpoint", "update", "mill", "workersMax=5")).toMatchObject({ workersMax: 5 });
+    expect(await json("endpoint", "restart", "mill")).toMatchObject({ version: 2 });
+    const asked = await run(["endpoint", "delete", "mill"]);
+    expect(asked.err).toContain("its jobs that wait are cancelled");
+    expect((await run(["endpoint", "delete", "mill", "--yes"])).out).toBe("mill is deleted.\n");
+    expect((await run(["endpoint", "list"])).err).toBe("None yet. millrace deploy FOLDER\n");
+  });
+
+  it("a secret, whose value comes from standard input and is never shown", async () => {
+    const made = await run(["secret", "create", "name=hf", "value=-", "description=Hugging Face"], "s3cr3t-value\n");
+    expect(made.exit).toBe(0);
+    const listed = await run(["secret", "list"]);
+    expect(listed.out).toMatch(/^hf +Hugging Face +\d+ s ago$/m);
+    for (const { out, err } of [made, listed, await run(["secret", "get", "hf"])])
+      expect(out + err).not.toContain("s3cr3t-value");
+    expect((await run(["secret", "delete", "hf", "--yes"])).exit).toBe(0);
+  });
+
+  it("a key, whose text is shown once, and which is rotated", async () => {
+    const made = await json("key", "create", "name=ci");
+    expect(made.key).toMatch(/^mr_/);
+    expect((await run(["key", "list"])).out).not.toContain(made.key);
+    const rotated = await json("key", "rotate", "ci");
+    expect(rotated.key).not.toBe(made.key);
+  });
+
+  it("prices, of which those that are not named stay", async () => {
+    await json("price", "update", "vcpu=0.01", 'gpus={"NVIDIA L4":0.5}');
+    await json("price", "update", "memoryGb=0.002");
+    expect(await json("price", "list")).toMatchObject({ vcpu: 0.01, memoryGb: 0.002, gpus: { "NVIDIA L4": 0.5 } });
+  });
+});
+
+describe("The commands for resources", () => {
+  it("take all fields from a file", async () => {
+    writeFileSync(join(folder, "volume.json"), '{"name":"filed","size":3,"dataCenterId":"EU-RO-1"}');
+    expect(await json("volume", "create", "@volume.json")).toMatchObject({ name: "filed", size: 3 });
+    await json("volume", "delete", "filed", "--yes");
+  });
+
+  it("say which fields the server has ignored", async () => {
+    const made = await run(["volume", "create", "name=odd", "size=3", "dataCenterId=EU-RO-1", "colour=blue"]);
+    expect(made).toMatchObject({ exit: 0, err: expect.stringMatching(/has ignored them: .*colour/) });
+    await json("volume", "delete", "odd", "--yes");
+  });
+
+  it.each([
+    [["volume", "create", "size"], 2, '"size" is no field: write name=value.'],
+    [["volume", "create", "@nowhere.json"], 2, "nowhere.json cannot be read"],
+    [["volume", "create", "name=v", "size=-1", "dataCenterId=EU-RO-1"], 3, "'size'"],
+    [["volume", "get", "nothing"], 2, 'Volume "nothing" does not exist.'],
+    [["pod", "list"], 0, "None yet. millrace pod create"],
+    [["webhook", "list"], 0, "None yet."],
+  ])("%j ends with %i", async (words, exit, why) => {
+    expect(await run(words)).toMatchObject({ exit, err: expect.stringContaining(why) });
+  });
+});
