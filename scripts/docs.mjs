@@ -66,6 +66,12 @@ async function compatibilityPage() {
   return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`, unless a table says otherwise.\n\n${tables.map(table).join("\n")}`;
 }
 
+/** The schema of the file that `millrace deploy` reads, for editors. */
+async function deploySchema() {
+  const { DeployConfig } = await import(join(root, "packages/cli/dist/deploy/config.js"));
+  return `${JSON.stringify({ $schema: "https://json-schema.org/draft/2020-12/schema", ...DeployConfig }, undefined, 2)}\n`;
+}
+
 /** The schema after all migrations. */
 async function schemaDump() {
   const { openDatabase } = await import(join(root, "packages/server/dist/stores/sqlite/driver.js"));
@@ -95,6 +101,7 @@ await main(async () => {
     "errors.md": await errorsPage(),
     "compatibility.md": await compatibilityPage(),
     "schema.sql": await schemaDump(),
+    "millrace.schema.json": await deploySchema(),
   };
   const differing = Object.entries(pages).filter(([name, text]) => read(name) !== text);
   if (!isCheck) {

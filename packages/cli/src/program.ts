@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { openCalls } from "./calls.js";
 import { contextCommands } from "./commands/contexts.js";
+import { deployCommand } from "./commands/deploy.js";
 import { devCommand } from "./commands/dev.js";
 import { jobCommands } from "./commands/jobs.js";
 import { lookingCommands } from "./commands/looking.js";
@@ -75,13 +76,22 @@ function makeProgram(tools: Tools, { streams, version }: Run): Command {
       `
 Examples:
   millrace dev ./shout
+  millrace deploy ./shout
   millrace endpoint list
   millrace run shout '{"text":"hello"}'
   millrace requests shout --status FAILED
 
 Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused · 4 no server answers · 130 interrupted`,
     );
-  for (const add of [devCommand, jobCommands, queueCommands, lookingCommands, nounCommands, contextCommands])
+  for (const add of [
+    devCommand,
+    deployCommand,
+    jobCommands,
+    queueCommands,
+    lookingCommands,
+    nounCommands,
+    contextCommands,
+  ])
     add(program, tools);
   return program;
 }

@@ -24,8 +24,13 @@ export async function saveByName(
     : calls.call<Template>("POST", "/v1/templates", { name, isServerless: true, ...fields.template }));
   const before = (await listEndpoints(calls)).find((each) => each.name === name || each.name === `${name} -fb`);
   const settings = { ...fields.endpoint, templateId: template.id };
-  const endpoint = await (before
-    ? calls.call<Endpoint>("PATCH", `/v1/endpoints/${before.id}`, settings)
-    : calls.call<Endpoint>("POST", "/v1/endpoints", { name, ...settings }));
-  return { endpoint, template, isNew: before === undefined };
+  try {
+    const endpoint = await (before
+      ? calls.call<Endpoint>("PATCH", `/v1/endpoints/${before.id}`, settings)
+      : calls.call<Endpoint>("POST", "/v1/endpoints", { name, ...settings }));
+    return { endpoint, template, isNew: before === undefined };
+  } catch (error) {
+    if (!known) await calls.call("DELETE", `/v1/templates/${template.id}`).catch(() => {});
+    throw error;
+  }
 }

@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { dev } from "../dev/dev.js";
 import { findHandler } from "../dev/handler.js";
 import { readInput } from "../input.js";
 import type { Tools } from "../tools.js";
@@ -37,6 +36,7 @@ Examples:
       const handler = findHandler(given, tools.folder);
       const input = options.input === undefined ? undefined : await readInput(asFile(options.input), tools.streams.in);
       const test = options.test === undefined ? undefined : resolve(tools.folder, options.test);
+      const { dev } = await import("../dev/dev.js"); // other commands need not wait for it
       tools.end(await dev(tools, terminal, handler, { ...options, port: options.port, input, test }));
     });
 }

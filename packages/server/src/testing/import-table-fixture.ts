@@ -94,6 +94,7 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
     { who: /^terminal$/, own: "everything", npm: ["cli-table3", "ora"] },
     { who: /^resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
+    { who: /^deploy\/config$/, own: "everything", npm: ["typebox", "smol-toml", "yaml"] },
     { who: /^dev\/python$/, own: "everything", npm: ["smol-toml"] },
     { who: /./, own: "everything", npm: ["@millrace/api", "commander"] },
   ],
