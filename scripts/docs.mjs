@@ -72,6 +72,14 @@ async function deploySchema() {
   return `${JSON.stringify({ $schema: "https://json-schema.org/draft/2020-12/schema", ...DeployConfig }, undefined, 2)}\n`;
 }
 
+/** Every command's help. */
+async function commandsPage() {
+  const { describeCommands } = await import(join(root, "packages/cli/dist/program.js"));
+  const [program, ...commands] = describeCommands();
+  const part = ({ name, help }) => `## ${name}\n\n\`\`\`text\n${help.trim()}\n\`\`\`\n`;
+  return `# The command line\n\nIn a clone it is called \`npx millrace\`. A name stands for an id wherever one is asked for.\n\n\`\`\`text\n${program.help.trim()}\n\`\`\`\n\n${commands.map(part).join("\n")}`;
+}
+
 /** The schema after all migrations. */
 async function schemaDump() {
   const { openDatabase } = await import(join(root, "packages/server/dist/stores/sqlite/driver.js"));
@@ -102,6 +110,7 @@ await main(async () => {
     "compatibility.md": await compatibilityPage(),
     "schema.sql": await schemaDump(),
     "millrace.schema.json": await deploySchema(),
+    "commands.md": await commandsPage(),
   };
   const differing = Object.entries(pages).filter(([name, text]) => read(name) !== text);
   if (!isCheck) {

@@ -98,7 +98,7 @@ function linkCommand() {
 
 const commandScript = `#!/bin/sh
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit
-exec sh "$root/scripts/node.sh" "$root/packages/cli/dist/main.js" "$@"
+MILLRACE_CLONE=$root exec sh "$root/scripts/node.sh" "$root/packages/cli/dist/main.js" "$@"
 `;
 
 const buildStamp = join(cache, "build-stamp");

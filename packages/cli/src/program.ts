@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { called } from "./called.js";
 import { openCalls } from "./calls.js";
 import { contextCommands } from "./commands/contexts.js";
 import { deployCommand } from "./commands/deploy.js";
@@ -55,8 +56,26 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
     await makeProgram(tools, run).parseAsync([...words], { from: "user" });
     return exit;
   } catch (error) {
-    return told(error, streams);
+    return told(error, run);
   }
+}
+
+/** Every command with its help, in the order in which they are listed. */
+export function describeCommands(): { readonly name: string; readonly help: string }[] {
+  const described: { name: string; help: string }[] = [];
+  const unused = new Proxy({} as Tools, {});
+  const describe = (command: Command, name: string) => {
+    let help = "";
+    command.configureOutput({ writeOut: (text) => void (help += text), getOutHelpWidth: () => 100 });
+    command.outputHelp();
+    described.push({ name, help });
+    for (const each of command.commands) describe(each, `${name} ${each.name()}`);
+  };
+  describe(
+    makeProgram(unused, { streams: process.stdout as unknown as Streams, version: "" } as unknown as Run),
+    "millrace",
+  );
+  return described;
 }
 
 function makeProgram(tools: Tools, { streams, version }: Run): Command {
@@ -97,9 +116,10 @@ Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused
 }
 
 /** Says why a command ended, and returns its exit code. */
-function told(error: unknown, { err }: Streams): Exit {
+function told(error: unknown, { env, folder, streams: { err } }: Run): Exit {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exits.done : exits.usage; // it has said why
   if (!(error instanceof Failure)) throw error;
-  err.write(`${error.message}${error.hint === undefined ? "" : `  ${error.hint}`}\n`);
+  const hint = error.hint?.replace(/^millrace /, `${called(env, folder)} `);
+  err.write(`${error.message}${hint === undefined ? "" : `  ${hint}`}\n`);
   return error.exit;
 }

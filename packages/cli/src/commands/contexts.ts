@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { readContexts, writeContexts } from "../contexts.js";
 import { exits, Failure } from "../exit.js";
+import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
 /** Commands for the servers that a user works with. */
@@ -44,6 +45,7 @@ export function contextCommands(program: Command, tools: Tools): void {
   noun
     .command("list")
     .description("List the servers that you keep.")
+    .addHelpText("after", jsonNote("an array of objects with name, url, the beginning of the key, and isCurrent"))
     .action((_: object, command: Command) => {
       const { current, contexts } = readContexts(env);
       const rows = Object.entries(contexts).map(([name, { url, key }]) => ({

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { DeployOptions } from "../deploy/deploy.js";
+import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
 /** The command that makes an endpoint from a folder. */
@@ -7,6 +8,7 @@ export function deployCommand(program: Command, tools: Tools): void {
   program
     .command("deploy")
     .description("Create or update, by its name, the endpoint that a folder describes.")
+    .addHelpText("after", jsonNote("an object with name, id, version, templateId, url and isNew"))
     .argument("[folder]", "where the handler is, and millrace.toml or millrace.yaml if there is one", ".")
     .option("--name <name>", "what the endpoint is called (default: the folder's name)")
     .option("--image <image>", "run a container image instead of the handler in the folder")

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { findHandler } from "../dev/handler.js";
 import { readInput } from "../input.js";
+import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
 /** The command that serves a handler while it is being written. */
@@ -10,6 +11,12 @@ export function devCommand(program: Command, tools: Tools): void {
   program
     .command("dev")
     .description("Serve a handler while you write it: a saved file replaces its worker at once.")
+    .addHelpText(
+      "after",
+      jsonNote(
+        "the engine's events as JSON lines; with --input the job's status; with --test an object for each check",
+      ),
+    )
     .argument("[handler]", "its folder, or its file", ".")
     .option("--input <json>", "run one job and end: a JSON object, a file, or - for standard input")
     .option("--test <folder>", "run each check in a folder and end")

@@ -4,6 +4,7 @@ import { endpointId } from "../endpoints.js";
 import { exits } from "../exit.js";
 import { readInput } from "../input.js";
 import { showEnd, stateLine, untilEnd } from "../jobs.js";
+import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
 type Reference = Pick<StatusBody, "id" | "status">;
@@ -13,6 +14,10 @@ export function jobCommands(program: Command, tools: Tools): void {
   program
     .command("run")
     .description("Run a job and print its output.")
+    .addHelpText(
+      "after",
+      jsonNote("the job's status, as GET /v2/{endpoint}/status/{job} returns it; with --no-wait its id and status"),
+    )
     .argument("<endpoint>", "its name or id")
     .argument("[input]", "the input: a JSON object, @file.json, or - for standard input (default: {})")
     .option("--no-wait", "print the job's id and return at once")
@@ -35,6 +40,7 @@ export function jobCommands(program: Command, tools: Tools): void {
   program
     .command("status")
     .description("Show a job's state, and why it waits.")
+    .addHelpText("after", jsonNote("the job's status, as GET /v2/{endpoint}/status/{job} returns it"))
     .argument("<endpoint>", "its name or id")
     .argument("<job>", "its id")
     .option("--wait", "wait for its end, and print its output")
@@ -50,6 +56,7 @@ export function jobCommands(program: Command, tools: Tools): void {
   program
     .command("stream")
     .description("Print what a job streams, as it comes.")
+    .addHelpText("after", jsonNote("each chunk on a line, as GET /v2/{endpoint}/stream/{job} returns it"))
     .argument("<endpoint>", "its name or id")
     .argument("<job>", "its id")
     .addHelpText("after", "\nExample:\n  millrace stream shout $(millrace run shout --no-wait)")
@@ -72,6 +79,7 @@ export function jobCommands(program: Command, tools: Tools): void {
     program
       .command(name)
       .description(summary)
+      .addHelpText("after", jsonNote("the job's id and status"))
       .argument("<endpoint>", "its name or id")
       .argument("<job>", "its id")
       .action(async (given: string, job: string, _: object, command: Command) => {

@@ -1,10 +1,10 @@
 import type { Endpoint, LogLine, ReleaseView, ScalingDecision, Worker } from "@millrace/api";
 import { shortName } from "@millrace/api/words";
 import type { Command } from "commander";
-
 import { endpointId } from "../endpoints.js";
 import { followEvents } from "../events.js";
 import { exits } from "../exit.js";
+import { jsonNote } from "../json-note.js";
 import { ago, span, type Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
@@ -14,6 +14,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
   program
     .command("workers")
     .description("List an endpoint's workers.")
+    .addHelpText("after", jsonNote("an array of workers, as GET /v1/endpoints/{endpoint}/workers returns them"))
     .argument("<endpoint>", "its name or id")
     .option("--ended", "also those that ended in the last day")
     .action(async (given: string, { ended }: { ended?: true }, command: Command) => {
@@ -37,6 +38,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
   program
     .command("scaling")
     .description("Show why an endpoint did or did not scale, newest first.")
+    .addHelpText("after", jsonNote("an array of decisions, as GET /v1/endpoints/{endpoint}/scaling returns them"))
     .argument("<endpoint>", "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -60,6 +62,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
   program
     .command("releases")
     .description("List the versions of an endpoint, newest first.")
+    .addHelpText("after", jsonNote("an array of versions, as GET /v1/endpoints/{endpoint}/releases returns them"))
     .argument("<endpoint>", "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -83,6 +86,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
   program
     .command("rollback")
     .description("Make a new version of an endpoint from an earlier one.")
+    .addHelpText("after", jsonNote("the endpoint, as GET /v1/endpoints/{endpoint} returns it"))
     .argument("<endpoint>", "its name or id")
     .argument("<version>", "its number; see millrace releases")
     .addHelpText("after", "\nExample:\n  millrace rollback shout 3")
@@ -98,6 +102,12 @@ function logs(program: Command, tools: Tools): void {
   program
     .command("logs")
     .description("Print what an endpoint's workers print.")
+    .addHelpText(
+      "after",
+      jsonNote(
+        "each line as an object with at, workerId, stream, text, and jobId, level and message if the line has them",
+      ),
+    )
     .argument("<endpoint>", "its name or id")
     .option("-f, --follow", "go on as it comes")
     .option("--tail <lines>", "how many of the last lines", "100")

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { exits, Failure } from "../exit.js";
 import { readFields } from "../fields.js";
+import { jsonNote } from "../json-note.js";
 import { type Noun, nouns } from "../nouns.js";
 import { find, listOf, type Resource } from "../resources.js";
 import type { Tools } from "../tools.js";
@@ -24,6 +25,7 @@ function lookAt(group: Command, noun: Noun, tools: Tools): void {
   group
     .command("list")
     .description("List yours.")
+    .addHelpText("after", jsonNote(`an array, as GET ${noun.path} returns it`))
     .action(async (_: object, command: Command) => {
       const rows = await listOf(tools.calls(command), noun);
       tools.terminal(command).table(rows, noun.columns, `None yet. ${noun.fill}`);
@@ -31,6 +33,7 @@ function lookAt(group: Command, noun: Noun, tools: Tools): void {
   group
     .command("get")
     .description("Show one with all its fields.")
+    .addHelpText("after", jsonNote(`the ${noun.noun}, as GET ${noun.path}/{id} returns it`))
     .argument(`<${noun.noun}>`, "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -48,6 +51,7 @@ function creating(group: Command, noun: Noun, example: string, tools: Tools): vo
   group
     .command("create")
     .description("Create one.")
+    .addHelpText("after", jsonNote(`the new ${noun.noun}, as POST ${noun.path} returns it`))
     .argument("<fields...>", "its fields, as name=value")
     .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace ${noun.noun} create ${example}`)
     .action(async (given: string[], _: object, command: Command) => {
@@ -61,6 +65,7 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
   group
     .command("update")
     .description("Change some fields of one.")
+    .addHelpText("after", jsonNote(`the changed ${noun.noun}, as PATCH ${noun.path}/{id} returns it`))
     .argument(`<${noun.noun}>`, "its name or id")
     .argument("<fields...>", "the changed fields, as name=value")
     .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace ${noun.noun} update NAME ${example}`)
@@ -77,6 +82,7 @@ function deleting(group: Command, noun: Noun, loss: (resource: Resource) => stri
   group
     .command("delete")
     .description("Delete one.")
+    .addHelpText("after", jsonNote("an object with the id as deleted"))
     .argument(`<${noun.noun}>`, "its name or id")
     .option("--yes", "do not ask")
     .addHelpText("after", `\nExample:\n  millrace ${noun.noun} delete NAME --yes`)
@@ -97,6 +103,7 @@ function acting(group: Command, noun: Noun, { action, about }: { action: string;
   group
     .command(action)
     .description(about)
+    .addHelpText("after", jsonNote(`what POST ${noun.path}/{id}/${action} returns`))
     .argument(`<${noun.noun}>`, "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -112,6 +119,7 @@ function prices(program: Command, tools: Tools): void {
   group
     .command("list")
     .description("Show the prices.")
+    .addHelpText("after", jsonNote("the prices, as GET /v1/prices returns them"))
     .action(async (_: object, command: Command) => {
       const table = await tools.calls(command).call("GET", "/v1/prices");
       tools.terminal(command).result(table, pretty(table));
@@ -119,6 +127,7 @@ function prices(program: Command, tools: Tools): void {
   group
     .command("update")
     .description("Set the prices (for admins); those that are not given stay.")
+    .addHelpText("after", jsonNote("the prices, as PUT /v1/prices returns them"))
     .argument("<fields...>", "prices, as name=value")
     .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace price update vcpu=0.01 gpus='{"NVIDIA L4":0.44}'`)
     .action(async (given: string[], _: object, command: Command) => {

@@ -3,6 +3,7 @@ import { jobErrorOf } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
 import { exits, Failure } from "../exit.js";
+import { jsonNote } from "../json-note.js";
 import { span } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
@@ -11,6 +12,7 @@ export function queueCommands(program: Command, tools: Tools): void {
   program
     .command("requests")
     .description("List an endpoint's jobs, newest first.")
+    .addHelpText("after", jsonNote("an array of jobs, as GET /v2/{endpoint}/requests returns them"))
     .argument("<endpoint>", "its name or id")
     .option("--status <status>", "only jobs in this state, such as FAILED")
     .option("--limit <count>", "how many, 1 to 100", "20")
@@ -45,6 +47,7 @@ export function queueCommands(program: Command, tools: Tools): void {
   program
     .command("health")
     .description("Count an endpoint's jobs and workers by state.")
+    .addHelpText("after", jsonNote("the counts, as GET /v2/{endpoint}/health returns them"))
     .argument("<endpoint>", "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
@@ -59,6 +62,7 @@ export function queueCommands(program: Command, tools: Tools): void {
   program
     .command("purge")
     .description("Cancel all jobs of an endpoint that wait.")
+    .addHelpText("after", jsonNote("how many were cancelled, as POST /v2/{endpoint}/purge-queue returns it"))
     .argument("<endpoint>", "its name or id")
     .option("--yes", "do not ask")
     .action(async (given: string, options: { yes?: true }, command: Command) => {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { called } from "../called.js";
 import type { Calls } from "../calls.js";
 import { findHandler, type HandlerFile, startCommand } from "../dev/handler.js";
 import { findPython } from "../dev/python.js";
@@ -46,7 +47,7 @@ export async function deploy(
     { name, id: endpoint.id, version: endpoint.version, templateId: template.id, url, isNew },
     endpoint.type === "LB"
       ? `\n  ${calls.url}/lb/${endpoint.id}`
-      : `\n  millrace run ${name} '{"text":"hello"}'\n  ${call}`,
+      : `\n  ${called(tools.env, tools.folder)} run ${name} '{"text":"hello"}'\n  ${call}`,
   );
 }
 

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { HealthBody, StatusBody } from "@millrace/api";
+import { called } from "../called.js";
 import { type Calls, openCalls } from "../calls.js";
 import { type Exit, exits } from "../exit.js";
 import { untilEnd } from "../jobs.js";
@@ -48,7 +49,7 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
     await served.save();
     if (checks) return (await runChecks(checks, terminal, run)) === 0 ? exits.done : exits.failed;
     if (options.input) return showVerdict(terminal, await run(options.input));
-    served.watch(engine);
+    served.watch(engine, called(tools.env, handler.folder));
     return engine.ended.then((): Exit => exits.failed);
   }
   try {
@@ -110,14 +111,22 @@ class Served {
   }
 
   /** Says how to use it, and follows its files. */
-  watch(engine: Engine): void {
+  watch(engine: Engine, millrace: string): void {
     const { folder, file, name } = this.#handler;
     const words = this.#python ? `${file}, ${this.#python.words}` : file;
-    const call = `curl -s ${engine.url}/v2/${this.endpoint}/runsync -H "Authorization: Bearer $(cat ${join(folder, ".millrace/api-key")})" -d '{"input":{}}'`;
-    if (!this.#terminal.isJson)
-      this.#terminal.print(
-        `\n  ${this.#terminal.styled("bold", "Millrace")}  ${engine.url}  ${name}  ${words}\n\n  In another terminal, in ${folder}:\n    millrace run ${name} '{"text":"hello"}'\n    ${call}\n\n  A saved file replaces the worker. Ctrl-C ends it; jobs that wait are kept.\n`,
-      );
+    const key = join(folder, ".millrace/api-key");
+    const lines = [
+      "",
+      `  ${this.#terminal.styled("bold", "Millrace")}  ${engine.url}  ${name}  ${words}`,
+      "",
+      "  In another terminal:",
+      `    cd ${folder} && ${millrace} run ${name} '{"text":"hello"}'`,
+      `    curl -s ${engine.url}/v2/${this.endpoint}/runsync -H "Authorization: Bearer $(cat ${key})" -d '{"input":{"text":"hello"}}'`,
+      "",
+      "  A saved file replaces the worker. Ctrl-C ends it; jobs that wait are kept.",
+      "",
+    ];
+    if (!this.#terminal.isJson) for (const line of lines) this.#terminal.print(line);
     this.#watching = watchFolder(folder, (files) => void this.#replace(files));
   }
 

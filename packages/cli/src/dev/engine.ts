@@ -44,6 +44,7 @@ export async function startEngine({ dataDir, port, env, isJson, out }: EngineOpt
       MILLRACE_URL: undefined,
       MILLRACE_API_KEY: undefined,
       MILLRACE_CONFIG_DIR: undefined,
+      MILLRACE_CLONE: undefined,
       MILLRACE_HOST: "127.0.0.1",
       MILLRACE_PORT: String(chosen),
       MILLRACE_DATA_DIR: dataDir,

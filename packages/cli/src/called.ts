@@ -1,0 +1,7 @@
+import type { Env } from "./contexts.js";
+
+/** How people in a folder call the command line: in a clone of Millrace there is no `millrace` on the PATH. */
+export function called({ MILLRACE_CLONE: clone }: Env, folder: string): string {
+  if (!clone) return "millrace";
+  return folder === clone ? "npx millrace" : `npx --prefix ${clone} millrace`;
+}
