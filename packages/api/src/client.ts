@@ -24,10 +24,16 @@ export interface ClientOptions {
 
 /** The typed client of the queue API: one method per route; errors are thrown as {@link ApiError}. */
 export function createClient({ url, key, onIgnored }: ClientOptions) {
-  async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async function call<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
     const reply = await fetch(new URL(path, url), {
       method,
       headers: {
+        ...headers,
         authorization: `Bearer ${key}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },

@@ -18,10 +18,15 @@ export function openCalls({ url, key, from }: Found, onIgnored: (fields: string)
         throw worded(error, url, from);
       }
     },
-    async call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    async call<T>(
+      method: string,
+      path: string,
+      body?: unknown,
+      headers?: Readonly<Record<string, string>>,
+    ): Promise<T> {
       for (const until = performance.now() + startPatienceMs; ; ) {
         try {
-          return await client.call<T>(method, path, body);
+          return await client.call<T>(method, path, body, headers);
         } catch (error) {
           if (!isStarting(error) || performance.now() > until) throw worded(error, url, from);
           await sleep(startLookMs);
@@ -41,7 +46,7 @@ const isStarting = (error: unknown): boolean =>
 function worded(error: unknown, url: string, from: string): unknown {
   if (error instanceof ApiError) {
     const hint = error.status === 401 ? `The key is from ${from}. Others: millrace context list` : undefined;
-    return new Failure(exits.refused, error.message, hint);
+    return new Failure(exits.refused, error.message, hint, error.status === 429 || error.status === 503);
   }
   if (error instanceof SyntaxError) return new Failure(exits.unreachable, `${url} answers, but is no Millrace server.`);
   if (error instanceof TypeError) {

@@ -14,9 +14,12 @@ export type Exit = (typeof exits)[keyof typeof exits];
 export class Failure extends Error {
   readonly exit: Exit;
   readonly hint: string | undefined;
-  constructor(exit: Exit, message: string, hint?: string) {
+  /** Whether the same call may succeed a little later. */
+  readonly isForNow: boolean;
+  constructor(exit: Exit, message: string, hint?: string, isForNow = false) {
     super(message);
     this.exit = exit;
     this.hint = hint;
+    this.isForNow = isForNow;
   }
 }

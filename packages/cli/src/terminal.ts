@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
+import { Presets, SingleBar } from "cli-progress";
 import Table from "cli-table3";
 import type { Ora } from "ora";
 
@@ -87,6 +88,23 @@ export class Terminal {
         isOver = true;
         line?.stop();
       },
+    };
+  }
+
+  /** A bar for how much of something is done, with its rate and the time that is left; nothing where no person looks. */
+  bar(total: number, done: number): { update(done: number): void; end(): void } {
+    const { err } = this.#streams;
+    if (err.isTTY !== true || this.isJson) return { update: () => {}, end: () => {} };
+    const beganAt = performance.now();
+    const rate = (now: number) => ((now - done) / Math.max(0.001, (performance.now() - beganAt) / 1_000)).toFixed(1);
+    const bar = new SingleBar(
+      { format: "{bar} {value}/{total}  {rate} a second  {eta_formatted} left", stream: err, hideCursor: true },
+      Presets.shades_classic,
+    );
+    bar.start(total, done, { rate: "0" });
+    return {
+      update: (now) => bar.update(now, { rate: rate(now) }),
+      end: () => bar.stop(),
     };
   }
 

@@ -1,13 +1,44 @@
+import { resolve } from "node:path";
 import type { StatusBody } from "@millrace/api";
 import type { Command } from "commander";
+import type { Calls } from "../calls.js";
 import { endpointId } from "../endpoints.js";
-import { exits } from "../exit.js";
+import { type Exit, exits, Failure } from "../exit.js";
 import { readInput } from "../input.js";
 import { showEnd, stateLine, untilEnd } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
+import type { Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 type Reference = Pick<StatusBody, "id" | "status">;
+
+interface RunOptions {
+  readonly wait: boolean;
+  readonly batch?: string;
+  readonly out?: string;
+  readonly atOnce: string;
+}
+
+async function batch(
+  tools: Tools,
+  terminal: Terminal,
+  calls: Calls,
+  given: string,
+  options: RunOptions,
+): Promise<Exit> {
+  const { batch: inputs = "", out, atOnce } = options;
+  if (out === undefined) throw new Failure(exits.usage, "Name a file for the results.", "--out results.jsonl");
+  if (!/^[1-9]\d{0,3}$/.test(atOnce)) throw new Failure(exits.usage, "--at-once must be a number from 1 to 9999.");
+  const endpoint = await endpointId(calls, given);
+  tools.interrupted.addEventListener("abort", () =>
+    terminal.say("What was submitted goes on without you; the same command again takes up where this one ends."),
+  );
+  const { runBatch } = await import("../batch/batch.js");
+  const files = { inputs: resolve(tools.folder, inputs), out: resolve(tools.folder, out) };
+  const { count, failed } = await runBatch(calls, terminal, { endpoint, ...files, atOnce: Number(atOnce) });
+  terminal.result({ jobs: count, failed, out }, `${count} jobs, of which ${failed} failed: ${out}`);
+  return failed === 0 ? exits.done : exits.failed;
+}
 
 /** Commands for one job. */
 export function jobCommands(program: Command, tools: Tools): void {
@@ -16,17 +47,23 @@ export function jobCommands(program: Command, tools: Tools): void {
     .description("Run a job and print its output.")
     .addHelpText(
       "after",
-      jsonNote("the job's status, as GET /v2/{endpoint}/status/{job} returns it; with --no-wait its id and status"),
+      jsonNote(
+        "the job's status, as GET /v2/{endpoint}/status/{job} returns it; with --no-wait its id and status; with --batch the number of jobs, and of those that failed",
+      ),
     )
     .argument("<endpoint>", "its name or id")
     .argument("[input]", "the input: a JSON object, @file.json, or - for standard input (default: {})")
     .option("--no-wait", "print the job's id and return at once")
+    .option("--batch <file>", "run a job for each line of a file of inputs")
+    .option("--out <file>", "where the results of a batch go, a line for each job")
+    .option("--at-once <count>", "how many jobs of a batch may wait or run", "32")
     .addHelpText(
       "after",
-      `\nExamples:\n  millrace run shout '{"text":"hello"}'\n  millrace run shout @input.json --json\n  echo '{"text":"hello"}' | millrace run shout -`,
+      `\nExamples:\n  millrace run shout '{"text":"hello"}'\n  millrace run shout @input.json --json\n  echo '{"text":"hello"}' | millrace run shout -\n  millrace run shout --batch inputs.jsonl --out results.jsonl\n\nA batch that was interrupted goes on when it is run again: no job runs twice.`,
     )
-    .action(async (given: string, input: string | undefined, options: { wait: boolean }, command: Command) => {
+    .action(async (given: string, input: string | undefined, options: RunOptions, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      if (options.batch !== undefined) return tools.end(await batch(tools, terminal, calls, given, options));
       const body = await readInput(input ?? "{}", tools.streams.in);
       const endpoint = await endpointId(calls, given);
       const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, { input: body });

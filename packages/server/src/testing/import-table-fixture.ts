@@ -91,7 +91,7 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   ],
   server: serverRules,
   cli: [
-    { who: /^terminal$/, own: "everything", npm: ["cli-table3", "ora"] },
+    { who: /^terminal$/, own: "everything", npm: ["cli-progress", "cli-table3", "ora"] },
     { who: /^resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
     { who: /^deploy\/config$/, own: "everything", npm: ["typebox", "smol-toml", "yaml"] },

@@ -1,0 +1,102 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { StatusBody } from "@millrace/api";
+import type { Calls } from "../calls.js";
+import { exits, Failure } from "../exit.js";
+import type { Terminal } from "../terminal.js";
+import { Results } from "./results.js";
+
+export interface Batch {
+  readonly endpoint: string;
+  /** A file with a job's input on each line. */
+  readonly inputs: string;
+  /** The file for their results. */
+  readonly out: string;
+  /** How many jobs are submitted and have not ended, at most. */
+  readonly atOnce: number;
+}
+
+const lookMs = 10_000;
+/** Before a submission that was refused because the queue or the rate is full is tried again. */
+const refusedMs = 1_000;
+
+interface Line {
+  readonly no: number;
+  readonly input: object;
+}
+
+/** Runs a job for each line of a file; returns how many have failed. What an earlier run has done is not done again. */
+export async function runBatch(
+  calls: Calls,
+  terminal: Terminal,
+  batch: Batch,
+): Promise<{ count: number; failed: number }> {
+  let total = 0;
+  for await (const _ of linesOf(batch.inputs)) total++; // all are checked before the first is submitted
+  const results = new Results(batch.out);
+  const bar = terminal.bar(total, results.count);
+  const running = new Set<Promise<void>>();
+  try {
+    for await (const line of linesOf(batch.inputs)) {
+      if (results.has(line.no)) continue;
+      const job = runLine(calls, batch, line, results)
+        .then(() => bar.update(results.count))
+        .finally(() => running.delete(job));
+      running.add(job);
+      if (running.size >= batch.atOnce) await Promise.race(running);
+    }
+    await Promise.all(running);
+  } finally {
+    bar.end();
+  }
+  results.close();
+  return { count: results.count, failed: results.failed };
+}
+
+/** The inputs of a file, one at a time. */
+async function* linesOf(file: string): AsyncGenerator<Line> {
+  let no = 0;
+  const stream = createReadStream(file);
+  const opened = new Promise<void>((done, fail) => stream.once("open", () => done()).once("error", fail));
+  await opened.catch((error: Error) => {
+    throw new Failure(exits.usage, `${file} cannot be read: ${error.message}`);
+  });
+  for await (const text of createInterface({ input: stream })) {
+    no++;
+    if (text.trim() !== "") yield { no, input: inputIn(file, no, text) };
+  }
+}
+
+function inputIn(file: string, no: number, text: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Failure(exits.usage, `Line ${no} of ${file} is not valid JSON: ${(error as Error).message}`);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  throw new Failure(exits.usage, `Line ${no} of ${file} must be a JSON object, the input of a job.`);
+}
+
+async function runLine(calls: Calls, { endpoint }: Batch, { no, input }: Line, results: Results): Promise<void> {
+  const { id } = await submitted(calls, endpoint, input, `${results.id}-${no}`);
+  for (;;) {
+    const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${id}?wait=${lookMs}`);
+    const { status, output, error } = body;
+    if (status === "IN_QUEUE" || status === "IN_PROGRESS") continue;
+    return results.add({ line: no, id, status, ...(error === undefined ? { output } : { error }) });
+  }
+}
+
+/** The same key leads to the same job, so that nothing runs twice. */
+async function submitted(calls: Calls, endpoint: string, input: object, key: string): Promise<StatusBody> {
+  for (;;) {
+    try {
+      return await calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, { input }, { "idempotency-key": key });
+    } catch (error) {
+      if (!(error instanceof Failure) || !error.isForNow) throw error;
+      await sleep(refusedMs);
+    }
+  }
+}
