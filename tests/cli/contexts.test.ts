@@ -76,7 +76,7 @@ it("Help teaches with examples and names the exit codes; colours go only to term
   expect(help).toMatchObject({ exit: 0, err: "" });
   for (const word of ["Examples:", "millrace run shout", "Exit codes:", "requests", "context"])
     expect(help.out).toContain(word);
-  expect((await run(["--version"])).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect((await run(["--version"])).out).toMatch(/^\d+\.\d+\.\d+( \([0-9a-f]{9}\))?\n$/);
   const env = { ...toServer(server), MILLRACE_CONFIG_DIR: join(folder, "config") };
   const listed = ["context", "list"];
   expect((await onTerminal(listed, { env })).screen).toContain("\u001b[");

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-import { createRequire, enableCompileCache } from "node:module";
+import { enableCompileCache } from "node:module";
+import { readAbout } from "@millrace/server/about";
 import { exits } from "./exit.js";
 import { runProgram } from "./program.js";
 
 enableCompileCache();
-const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
+const { version, commit } = readAbout(process.env);
 const interruption = new AbortController();
 let endsItself = false;
 for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -25,5 +26,5 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   endsItself: () => {
     endsItself = true;
   },
-  version,
+  version: commit === undefined ? version : `${version} (${commit})`,
 });

@@ -4,6 +4,7 @@ import { openCalls } from "./calls.js";
 import { contextCommands } from "./commands/contexts.js";
 import { deployCommand } from "./commands/deploy.js";
 import { devCommand } from "./commands/dev.js";
+import { doctorCommand } from "./commands/doctor.js";
 import { jobCommands } from "./commands/jobs.js";
 import { lookingCommands } from "./commands/looking.js";
 import { nounCommands } from "./commands/nouns.js";
@@ -110,6 +111,7 @@ Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused
     lookingCommands,
     nounCommands,
     contextCommands,
+    doctorCommand,
   ])
     add(program, tools);
   return program;

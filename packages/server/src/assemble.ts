@@ -1,3 +1,4 @@
+import { readAbout } from "./about.js";
 import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, keptKey, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
@@ -160,6 +161,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
       logs,
+      about: readAbout(process.env),
       isReady: () => stores.ping().then(() => true),
       graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero, publicCatalog: config.publicCatalog }),
     },

@@ -1,9 +1,9 @@
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { exits, Failure } from "../exit.js";
+import { runProgram } from "../run-program.js";
 import type { HandlerFile } from "./handler.js";
 
 /** A Python to run a handler with, and where it comes from. */
@@ -30,7 +30,10 @@ export async function findPython(handler: HandlerFile, env: Env, say: (text: str
   const needs = needsOf(handler);
   if (existsSync(venv) && !existsSync(stamp)) return { python: own, words: `${await versionOf(own, env)}, .venv` };
   const system = await versionOf("python3", env);
-  if (needs.source === undefined && (await run("python3", ["-c", "import runpod"], folder, env)).code === 0)
+  if (
+    needs.source === undefined &&
+    (await runProgram("python3", ["-c", "import runpod"], { env, cwd: folder })).code === 0
+  )
     return { python: "python3", words: system };
   const wanted = createHash("sha256")
     .update(`${system} ${needs.args.join(" ")} ${needs.text}`)
@@ -74,7 +77,7 @@ function dependenciesOf(text: string): string[] {
 }
 
 async function make(folder: string, packages: readonly string[], env: Env): Promise<void> {
-  const hasUv = (await run("uv", ["--version"], folder, env)).code === 0;
+  const hasUv = (await runProgram("uv", ["--version"], { env, cwd: folder })).code === 0;
   rmSync(join(folder, ".venv"), { recursive: true, force: true });
   const steps = [
     hasUv ? ["uv", "venv", "--quiet", ".venv"] : ["python3", "-m", "venv", ".venv"],
@@ -83,7 +86,7 @@ async function make(folder: string, packages: readonly string[], env: Env): Prom
       : [".venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages],
   ];
   for (const [command = "", ...args] of steps.slice(0, packages.length > 0 ? 2 : 1)) {
-    const { code, output } = await run(command, args, folder, env);
+    const { code, output } = await runProgram(command, args, { env, cwd: folder });
     if (code === 0) continue;
     rmSync(join(folder, ".venv"), { recursive: true, force: true });
     const last = output.trim().split("\n").slice(-5).join("\n  ");
@@ -97,25 +100,9 @@ async function make(folder: string, packages: readonly string[], env: Env): Prom
 
 /** `Python 3.12.4`, shortened. */
 async function versionOf(python: string, env: Env): Promise<string> {
-  const { code, output } = await run(python, ["--version"], ".", env);
+  const { code, output } = await runProgram(python, ["--version"], { env, cwd: "." });
   if (code === 0) return output.trim().split(".").slice(0, 2).join(".");
   if (python !== "python3")
     throw new Failure(exits.failed, `${python} does not run: ${output.trim()}`, `rm -r ${join(python, "../..")}`);
   throw new Failure(exits.failed, "Python 3 is not installed.", "apt install python3 python3-venv");
-}
-
-/** Runs a program to its end; its code is null if it cannot be started. */
-function run(
-  command: string,
-  args: readonly string[],
-  cwd: string,
-  env: Env,
-): Promise<{ code: number | null; output: string }> {
-  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
-  return new Promise((done) => {
-    child.once("error", ({ message }) => done({ code: null, output: message }));
-    child.once("close", (code) => done({ code, output }));
-  });
 }

@@ -47,6 +47,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly connections?: Connections;
   /** Whether a request's Host is ours; if absent, every Host is. */
   readonly isOurHost?: HostJudge;
+  /** What runs here, for people who operate it. */
+  readonly about?: { readonly version: string; readonly commit: string | undefined };
   /** Whether the store answers. */
   readonly isReady: () => Promise<boolean>;
   /** Called for each route that is registered. */
@@ -191,7 +193,8 @@ function parseQuery(text: string): Record<string, string> {
 
 function operationRoutes(app: FastifyInstance, parts: HttpParts): void {
   const metrics = sharedPage(parts, parts.metrics);
-  app.get("/healthz", async () => ({ status: "ok", runtime: `Node.js ${process.versions.node}` }));
+  const health = { status: "ok", ...parts.about, runtime: `Node.js ${process.versions.node}` };
+  app.get("/healthz", async () => health);
   app.get("/readyz", async () => {
     const ready = !parts.draining.aborted && (await parts.isReady());
     if (!ready) throw new Refusal("UNAVAILABLE", "The service is not ready.", { retryAfterSeconds: 1 });

@@ -74,6 +74,7 @@ export const serverRules: readonly Rule[] = [
   { who: /^edges\/graphql\//, own: edge, npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
   { who: /^edges\/.+\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
   { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client", "@millrace/api"] },
+  { who: /^about$/, own: [], npm: [] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
   // The parts of the assembly, which no other module may import.
@@ -94,6 +95,7 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
     { who: /^terminal$/, own: "everything", npm: ["cli-progress", "cli-table3", "ora"] },
     { who: /^resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
+    { who: /^main$/, own: "everything", npm: ["@millrace/server"] },
     { who: /^deploy\/config$/, own: "everything", npm: ["typebox", "smol-toml", "yaml"] },
     { who: /^dev\/python$/, own: "everything", npm: ["smol-toml"] },
     { who: /./, own: "everything", npm: ["@millrace/api", "commander"] },

@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { exits } from "../exit.js";
+import { jsonNote } from "../json-note.js";
+import type { Tools } from "../tools.js";
+
+/** The command that says what is missing on this machine. */
+export function doctorCommand(program: Command, tools: Tools): void {
+  program
+    .command("doctor")
+    .description("Check what Millrace and its workers need here, and say how to mend what is missing.")
+    .addHelpText("after", jsonNote("an array of objects with what, is (fine, missing or wrong), words and mend"))
+    .addHelpText("after", "\nEnds with 1 if something is wrong; what is only missing may not be needed.")
+    .action(async (_: object, command: Command) => {
+      const terminal = tools.terminal(command);
+      const { examine } = await import("../doctor.js"); // other commands need not wait for it
+      const findings = await examine(tools.env, tools.folder, command.optsWithGlobals<{ context?: string }>().context);
+      const marks = { fine: ["green", "✓"], missing: ["yellow", "!"], wrong: ["red", "✗"] } as const;
+      if (terminal.isJson) terminal.result(findings, "");
+      else
+        for (const { what, is, words, mend } of findings) {
+          const [style, mark] = marks[is];
+          terminal.print(`  ${terminal.styled(style, mark)} ${what.padEnd(9)} ${words}`);
+          if (mend !== undefined) terminal.print(`              ${mend}`);
+        }
+      tools.end(findings.some(({ is }) => is === "wrong") ? exits.failed : exits.done);
+    });
+}
