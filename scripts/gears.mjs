@@ -49,6 +49,7 @@ const needOf = {
   "tests/compat/npm-clients.ts": "clients",
   "tests/faults/scene.ts": "python",
   "tests/docker/python.test.ts": "python",
+  "tests/cli/dev-python.test.ts": "python",
   "tests/examples/examples.test.ts": "python",
   "tests/examples/containers.test.ts": "python",
   "tests/compat/python-worker.test.ts": "python",
@@ -62,8 +63,9 @@ const needOf = {
   "tests/faults/shim/disk-shim.ts": "compiler",
 };
 
-/** Tests that take long, or need a machine to themselves: containers, browsers, fuzzing, floods, power cuts, deployment. */
+/** Tests that take long, or need a machine to themselves: containers, browsers, environments of packages, fuzzing, floods, power cuts, deployment. */
 const machine = [
+  "tests/cli/dev-python.test.ts",
   "tests/deploy/**",
   "tests/docker/**",
   "tests/examples/containers.test.ts",

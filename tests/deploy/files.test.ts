@@ -50,7 +50,10 @@ describe("deploy/compose.yaml", () => {
       name,
       value,
     ]);
-    const image = [...text("Dockerfile").matchAll(/(MILLRACE_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]);
+    const image = [...text("Dockerfile").matchAll(/(MILLRACE_\w+)=(\S+)/g)].map(([, name, value = ""]) => [
+      name,
+      value.replace(/^\$\w+$/, ""), // the build's argument, empty unless it is given
+    ]);
     const config = readConfig(Object.fromEntries([...image, ...shared, ...own]));
     expect(config).toMatchObject({
       host: "0.0.0.0",

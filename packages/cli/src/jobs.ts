@@ -10,13 +10,20 @@ const lookMs = 1_000;
 const isFinal = ({ status }: StatusBody): boolean => status !== "IN_QUEUE" && status !== "IN_PROGRESS";
 
 /** Waits for a job's end, with a line that says what is awaited. */
-export async function untilEnd(calls: Calls, terminal: Terminal, endpoint: string, job: string): Promise<StatusBody> {
+export async function untilEnd(
+  calls: Calls,
+  terminal: Terminal,
+  endpoint: string,
+  job: string,
+  /** Whether the wait is over before the job's end. */
+  isHopeless: (body: StatusBody) => boolean = () => false,
+): Promise<StatusBody> {
   const line = terminal.live();
   const beganAt = performance.now();
   try {
     for (;;) {
       const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${lookMs}`);
-      if (isFinal(body)) return body;
+      if (isFinal(body) || isHopeless(body)) return body;
       line.show(awaited(body, performance.now() - beganAt));
     }
   } finally {

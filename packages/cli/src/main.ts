@@ -5,7 +5,7 @@ import { exits } from "./exit.js";
 import { runProgram } from "./program.js";
 
 enableCompileCache();
-const { version, commit } = readAbout(process.env);
+const { version, commit } = readAbout(process.env.MILLRACE_COMMIT);
 const interruption = new AbortController();
 let endsItself = false;
 for (const signal of ["SIGINT", "SIGTERM"] as const)

@@ -10,9 +10,9 @@ it("A clone knows the commit that it is at", () => {
   const commit = existsSync(join(root, ".git"))
     ? execFileSync("git", ["-C", root, "rev-parse", "HEAD"], { encoding: "utf8" }).slice(0, 9)
     : undefined;
-  expect(readAbout({})).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/), commit });
+  expect(readAbout(undefined)).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/), commit });
 });
 
 it("An image is told", () => {
-  expect(readAbout({ MILLRACE_COMMIT: "0123abcde" }).commit).toBe("0123abcde");
+  expect(readAbout("0123abcdef0123abcdef").commit).toBe("0123abcde");
 });

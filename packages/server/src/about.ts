@@ -8,11 +8,11 @@ export interface About {
   readonly commit: string | undefined;
 }
 
-/** `env.MILLRACE_COMMIT` is set in images, which have no repository. */
-export function readAbout(env: Readonly<Record<string, string | undefined>>): About {
+/** `told`: the commit, as images are told it, which have no repository. */
+export function readAbout(told: string | undefined): About {
   const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
   const root = join(import.meta.dirname, "../../..");
-  return { version, commit: shortened(env.MILLRACE_COMMIT || commitOf(join(root, ".git"))) };
+  return { version, commit: shortened(told || commitOf(join(root, ".git"))) };
 }
 
 /** The commit that a clone is at. */

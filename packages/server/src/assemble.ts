@@ -161,7 +161,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
       logs,
-      about: readAbout(process.env),
+      about: readAbout(config.commit),
       isReady: () => stores.ping().then(() => true),
       graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero, publicCatalog: config.publicCatalog }),
     },

@@ -33,6 +33,7 @@ describe("The settings", () => {
       location: undefined,
       logLevel: "info",
       logFormat: "auto",
+      commit: undefined,
     });
   });
 
@@ -77,6 +78,11 @@ describe("The settings", () => {
   it("enforce GPUs depending on what is found, unless set", () => {
     const enforced = (text: string) => readConfig({ MILLRACE_ENFORCE_GPUS: text }).enforceGpus;
     expect([enforced(""), enforced("on"), enforced("off")]).toEqual([undefined, true, false]);
+  });
+
+  it("leave the command line's variables alone", () => {
+    expect(() => readConfig({ MILLRACE_URL: "http://rack:8000", MILLRACE_CONFIG_DIR: "/home/me" })).not.toThrow();
+    expect(mistakesOf({ MILLRACE_COMMIT: "main" })).toEqual(["MILLRACE_COMMIT is 'main': it must be a commit's hash."]);
   });
 
   it("report all mistakes at once, one sentence each", () => {

@@ -40,6 +40,7 @@ export interface Config {
   readonly location: string | undefined;
   readonly logLevel: string;
   readonly logFormat: string;
+  readonly commit: string | undefined;
 }
 
 /** Some settings are wrong: all mistakes, one sentence each. */
@@ -52,8 +53,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const mistakes: string[] = [];
   const given: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith("MILLRACE_") || name.startsWith("MILLRACE_TEST_") || value === undefined || value === "")
-      continue;
+    const isOthers = name.startsWith("MILLRACE_TEST_") || ofTheCommandLine.has(name);
+    if (!name.startsWith("MILLRACE_") || isOthers || value === undefined || value === "") continue;
     const schema = (settings.properties as Record<string, { type?: string }>)[name];
     if (!schema) mistakes.push(unknownSetting(name));
     else given[name] = schema.type === "integer" && /^-?\d+$/.test(value) ? Number(value) : value;
@@ -65,6 +66,9 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
   return Object.freeze(toConfig(Value.Default(settings, given) as Settings));
 }
+
+/** Variables of the command line, which people may have set where they start a server. */
+const ofTheCommandLine = new Set(["MILLRACE_URL", "MILLRACE_CONFIG_DIR", "MILLRACE_CLONE"]);
 
 const unknownSetting = (name: string): string =>
   `${name} is not a setting; docs/reference/settings.md lists all settings.`;
@@ -83,6 +87,7 @@ function expected(name: string): string {
   if (schema.anyOf) return `it must be one of ${schema.anyOf.map((each) => each.const).join(", ")}.`;
   if (name === "MILLRACE_DATABASE_URL") return "it must be a postgres://user:password@host:port/database address.";
   if (name === "MILLRACE_GPUS") return "it must be all, none, or indexes and UUIDs of GPUs, comma-separated.";
+  if (name === "MILLRACE_COMMIT") return "it must be a commit's hash.";
   if (name === "MILLRACE_SEAL_KEY") return "it must be 64 hex digits.";
   if (name === "MILLRACE_LB_DOMAIN") return "it must be a domain name, such as lb.example.com.";
   if (name === "MILLRACE_HOST_NAMES") return "it must be host names, comma-separated, such as millrace.example.com.";
@@ -153,5 +158,6 @@ function toConfig(s: Settings): Config {
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,
     logFormat: s.MILLRACE_LOG_FORMAT as string,
+    commit: s.MILLRACE_COMMIT,
   };
 }

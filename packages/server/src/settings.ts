@@ -176,6 +176,12 @@ export const settings = Type.Object({
       default: "auto",
     },
   ),
+  MILLRACE_COMMIT: Type.Optional(
+    Type.String({
+      pattern: "^[0-9a-f]{7,40}$",
+      description: "The commit that this server was built from, for /healthz: images set it, a clone knows it.",
+    }),
+  ),
 });
 /** The parsed settings, with their defaults. */
 export type Settings = Static<typeof settings>;

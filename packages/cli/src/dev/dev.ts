@@ -43,7 +43,8 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
   const served = new Served(calls, terminal, handler, options, python);
   const run = async (input: object): Promise<StatusBody> => {
     const { id } = await calls.call<StatusBody>("POST", `/v2/${served.endpoint}/run`, { input });
-    return untilEnd(calls, terminal, served.endpoint, id);
+    // nobody is there who would mend it
+    return untilEnd(calls, terminal, served.endpoint, id, ({ waitReason }) => waitReason === "crash_looping");
   };
   async function work(): Promise<Exit> {
     await served.save();

@@ -36,16 +36,29 @@ export async function findPython(handler: HandlerFile, env: Env, say: (text: str
   )
     return { python: "python3", words: system };
   const wanted = createHash("sha256")
-    .update(`${system} ${needs.args.join(" ")} ${needs.text}`)
+    .update(`${needs.args.join(" ")} ${needs.text}`)
     .digest("hex");
   const words = `${system}, ${needs.source ?? "runpod"}`;
-  if (existsSync(own) && readFileSync(stamp, "utf8") === wanted)
-    return { python: own, words: `${words}, environment reused` };
-  say(`making .venv from ${needs.source ?? "the package runpod"} …`);
-  await make(folder, needs.args, env);
-  writeFileSync(stamp, wanted);
-  return { python: own, words: `${words}, environment made` };
+  const [madeWith, had] = existsSync(own) ? readFileSync(stamp, "utf8").split("\n") : [];
+  if (madeWith === system && had === wanted) return { python: own, words: `${words}, environment reused` };
+  const isThere = madeWith === system && had !== unfinished;
+  say(`${isThere ? "updating" : "making"} .venv from ${needs.source ?? "the package runpod"} …`);
+  const hasUv = (await runProgram("uv", ["--version"], { env, cwd: folder })).code === 0;
+  if (!isThere) {
+    rmSync(venv, { recursive: true, force: true });
+    await step(hasUv ? ["uv", "venv", "--quiet", ".venv"] : ["python3", "-m", "venv", ".venv"], folder, env);
+    // who is interrupted now begins anew: without this it would look like a user's own
+    writeFileSync(stamp, `${system}\n${unfinished}`);
+  }
+  const pip = hasUv
+    ? ["uv", "pip", "install", "--quiet", "--python", ".venv/bin/python"]
+    : [".venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+  if (needs.args.length > 0) await step([...pip, ...needs.args], folder, env);
+  writeFileSync(stamp, `${system}\n${wanted}`);
+  return { python: own, words: `${words}, environment ${isThere ? "updated" : "made"}` };
 }
+
+const unfinished = "unfinished";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -76,26 +89,16 @@ function dependenciesOf(text: string): string[] {
   }
 }
 
-async function make(folder: string, packages: readonly string[], env: Env): Promise<void> {
-  const hasUv = (await runProgram("uv", ["--version"], { env, cwd: folder })).code === 0;
-  rmSync(join(folder, ".venv"), { recursive: true, force: true });
-  const steps = [
-    hasUv ? ["uv", "venv", "--quiet", ".venv"] : ["python3", "-m", "venv", ".venv"],
-    hasUv
-      ? ["uv", "pip", "install", "--quiet", "--python", ".venv/bin/python", ...packages]
-      : [".venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages],
-  ];
-  for (const [command = "", ...args] of steps.slice(0, packages.length > 0 ? 2 : 1)) {
-    const { code, output } = await runProgram(command, args, { env, cwd: folder });
-    if (code === 0) continue;
-    rmSync(join(folder, ".venv"), { recursive: true, force: true });
-    const last = output.trim().split("\n").slice(-5).join("\n  ");
-    throw new Failure(
-      exits.failed,
-      `The Python environment could not be made:\n  ${last}\n `,
-      `cd ${folder} && ${[command, ...args].join(" ")}`,
-    );
-  }
+/** A step of making an environment. */
+async function step([command = "", ...args]: readonly string[], folder: string, env: Env): Promise<void> {
+  const { code, output } = await runProgram(command, args, { env, cwd: folder });
+  if (code === 0) return;
+  const last = output.trim().split("\n").slice(-5).join("\n  ");
+  throw new Failure(
+    exits.failed,
+    `The Python environment could not be made:\n  ${last}\n `,
+    `cd ${folder} && ${[command, ...args].join(" ")}`,
+  );
 }
 
 /** `Python 3.12.4`, shortened. */

@@ -7,7 +7,7 @@ import { limits } from "../../limits/index.js";
 import { bounded } from "./bounded.js";
 import { Crashes } from "./crashes.js";
 import { type EventLine, type Kind, lineOf, span } from "./event-lines.js";
-import { shownText, type WorkerLine } from "./worker-lines.js";
+import { missingModule, shownText, type WorkerLine } from "./worker-lines.js";
 
 /** What the terminal's lines are made from. */
 export interface TerminalParts {
@@ -143,8 +143,14 @@ export class TerminalLog {
       for await (const lines of this.#parts.linesOf(workerId))
         for (const line of lines) {
           const text = shownText(line);
-          if (text !== undefined && !this.#crashes.hasSeen(endpointId, workerId, text))
-            this.#add({ at: line.atUs / 1_000, endpointId, kind: "output", text: `${name} │ ${text}`, below: [] });
+          if (text === undefined || this.#crashes.hasSeen(endpointId, workerId, text)) continue;
+          const at = line.atUs / 1_000;
+          this.#add({ at, endpointId, kind: "output", text: `${name} │ ${text}`, below: [] });
+          const missing = missingModule(text);
+          if (missing === undefined) continue;
+          const remedy = `add its package to requirements.txt, or run .venv/bin/pip install ${missing}`;
+          const told = `Python has no module "${missing}" here: ${remedy}`;
+          this.#add({ at: at + 0.001, endpointId, kind: "attention", text: told, below: [] });
         }
       this.#crashes.forget(workerId);
     } catch (error) {

@@ -7,6 +7,10 @@ export interface WorkerLine {
 }
 
 const ofTheSdk = /^(Started\.|Finished\.|Jobs in (queue|progress): \d+|Kill worker\.|Captured Handler Exception)$/;
+/** The module that a Python handler imports and that is not installed. */
+export const missingModule = (text: string): string | undefined =>
+  /^ModuleNotFoundError: No module named '([\w.]+)'/.exec(text)?.[1]?.split(".")[0];
+
 const sdkBanner = /^--- Starting Serverless Worker \|/;
 
 /**

@@ -1,0 +1,86 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { millrace, startMillrace } from "./millrace.js";
+
+let folder: string;
+beforeEach((test) => {
+  folder = join(mkdtempSync(join(tmpdir(), "millrace-python-")), "shout");
+  mkdirSync(folder);
+  test.onTestFinished(() => rmSync(join(folder, ".."), { recursive: true, force: true }));
+});
+
+const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
+const handler = (body: string) => `import runpod
+import six
+
+def handler(job):
+    return ${body}
+
+runpod.serverless.start({"handler": handler})
+`;
+/** What pip and uv need to reach the packages from here. */
+const reach: Record<string, string> = Object.fromEntries(
+  Object.entries({ ...process.env, SSL_CERT_FILE: process.env.SSL_CERT_FILE ?? process.env.PIP_CERT }).filter(
+    (entry): entry is [string, string] =>
+      /^(HOME|PIP_.*|SSL_CERT_FILE|.*_proxy|.*_PROXY)$/.test(entry[0]) && entry[1] !== undefined,
+  ),
+);
+const once = (env: Record<string, string> = {}) =>
+  millrace(["dev", ".", "--input", '{"text":"hello"}'], { folder, env: { ...reach, ...env } });
+
+describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
+  it("makes an environment from requirements.txt, uses it again, and updates it when that changes", async (test) => {
+    write("requirements.txt", "six==1.16.0\n");
+    write("handler.py", handler('job["input"]["text"].upper() + " " + six.__version__'));
+    const first = await once();
+    expect(first).toMatchObject({ exit: 0, out: "HELLO 1.16.0\n" });
+    expect(first.err).toMatch(/making \.venv from requirements\.txt/);
+    const made = statSync(join(folder, ".venv/bin/python"), { bigint: true }).ctimeNs;
+    const again = await once();
+    expect(again).toMatchObject({ exit: 0, out: "HELLO 1.16.0\n" });
+    expect(again.err).not.toContain("making");
+    expect(statSync(join(folder, ".venv/bin/python"), { bigint: true }).ctimeNs).toBe(made);
+
+    const going = startMillrace(test, ["dev", "."], { folder, env: reach });
+    await going.shows(/handler\.py, Python 3\.\d+, requirements\.txt, environment reused/);
+    write("requirements.txt", "six==1.17.0\n");
+    await going.shows("! requirements.txt changed: the worker is replaced");
+    expect((await millrace(["run", "shout", '{"text":"x"}'], { folder })).out).toBe("X 1.17.0\n");
+    write("handler.py", `import nowhere_at_all\n${handler("1")}`);
+    await going.shows("! handler.py changed");
+    await millrace(["run", "shout", "{}", "--no-wait"], { folder });
+    await going.shows(
+      /! Python has no module "nowhere_at_all" here: add its package to requirements\.txt, or run .*pip install nowhere_at_all/,
+    );
+  });
+
+  it("uses uv where it is installed, and the dependencies of pyproject.toml", async () => {
+    const tools = join(folder, "../tools");
+    execFileSync("python3", ["-m", "venv", tools]);
+    execFileSync(join(tools, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", "uv"]);
+    write("pyproject.toml", '[project]\nname = "shout"\nversion = "1"\ndependencies = ["six==1.16.0", "runpod"]\n');
+    write("handler.py", handler("six.__version__"));
+    const path = `${join(folder, "../path")}:${process.env.PATH}`;
+    mkdirSync(join(folder, "../path"));
+    execFileSync("ln", ["-s", join(tools, "bin/uv"), join(folder, "../path/uv")]);
+    expect(await once({ PATH: path })).toMatchObject({ exit: 0, out: "1.16.0\n" });
+    expect(existsSync(join(folder, ".venv/bin/pip"))).toBe(false); // uv's environments have none
+  });
+
+  it("takes a .venv that is there as it is, and says in words why one cannot be made", async () => {
+    write("requirements.txt", "this-package-exists-nowhere==1.0\n");
+    write("handler.py", handler("1"));
+    const failed = await once();
+    expect(failed).toMatchObject({ exit: 1, out: "" });
+    expect(failed.err).toMatch(
+      /The Python environment could not be made:\n[\s\S]*this-package-exists-nowhere[\s\S]*cd .* && \.venv/,
+    );
+    rmSync(join(folder, ".venv"), { recursive: true });
+    execFileSync("python3", ["-m", "venv", join(folder, ".venv")]);
+    const own = await once();
+    expect(own.err).toContain("No module named 'runpod'");
+  });
+});
