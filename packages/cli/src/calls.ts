@@ -10,6 +10,8 @@ export function openCalls({ url, key, from }: Found, onIgnored: (fields: string)
   const client = createClient({ url, key, onIgnored });
   return {
     url,
+    /** How a command line to paste gives the key. */
+    pastedKey: from.startsWith("/") ? `$(cat ${from})` : "$MILLRACE_API_KEY",
     /** A reply whose body is read as it comes. */
     async open(path: string): Promise<Response> {
       try {

@@ -42,7 +42,7 @@ export async function deploy(
     `${isNew ? "made" : `version ${endpoint.version}`}, workers ${endpoint.workersMin}–${endpoint.workersMax}`,
   );
   const url = `${calls.url}/v2/${endpoint.id}`;
-  const call = `curl -s ${url}/runsync -H "Authorization: Bearer $MILLRACE_API_KEY" -d '{"input":{}}'`;
+  const call = `curl -s ${url}/runsync -H "Authorization: Bearer ${calls.pastedKey}" -d '{"input":{"text":"hello"}}'`;
   terminal.result(
     { name, id: endpoint.id, version: endpoint.version, templateId: template.id, url, isNew },
     endpoint.type === "LB"
