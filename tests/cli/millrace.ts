@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { root, type TestServer, until } from "../harness.js";
 
-const program = join(root, "packages/cli/dist/main.js");
+export const program = join(root, "packages/cli/dist/main.js");
 
 /** How a command ended, and what it wrote. */
 export interface Ended {
@@ -60,7 +60,7 @@ export function startOnTerminal(
   { env = {}, folder = root, columns = 80 }: Around & { readonly columns?: number },
 ): Going {
   const line = [process.execPath, program, ...words].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
-  const child = spawn("script", ["-qefc", `stty cols ${columns}; exec ${line}`, "/dev/null"], {
+  const child = spawn("script", ["-qefc", `stty rows 40 cols ${columns}; exec ${line}`, "/dev/null"], {
     cwd: folder,
     env: { PATH: process.env.PATH, TERM: "xterm-256color", ...env },
   });

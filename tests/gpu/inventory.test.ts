@@ -132,14 +132,14 @@ describe("a separate server", () => {
     const its = new FakeNvidiaSmi(state);
     const made = await startServer({ PATH: its.path, ...env });
     servers.push({ server: made, fake: its });
-    await until(() => told(made, "gpu.found").length + told(made, "server.warning").length > 0);
+    await until(() => told(made, "gpu.found").length + told(made, "gpu.none").length > 0);
     return made;
   }
 
-  it("without GPUs warns once at its start, and still lists the types", async () => {
+  it("without GPUs says so once at its start, and still lists the types", async () => {
     const bare = await start({ gpus: [] });
-    const warnings = told(bare, "server.warning").map(({ msg }) => msg);
-    expect(warnings).toEqual([expect.stringMatching(/recorded, but not enforced.*nvidia-smi finds no GPU/)]);
+    const said = told(bare, "gpu.none").map(({ msg }) => msg);
+    expect(said).toEqual([expect.stringMatching(/recorded, but not enforced.*nvidia-smi finds no GPU/)]);
     expect(await countOf("NVIDIA L4", bare)).toBe(0);
   });
 
@@ -152,13 +152,13 @@ describe("a separate server", () => {
     });
     const at = await begun;
     expect(hung.calls()).toHaveLength(1);
-    expect(told(at, "server.warning")).toEqual([]);
+    expect([...told(at, "server.warning"), ...told(at, "gpu.none")]).toEqual([]);
     expect(await call(at, "GET", "/v1/endpoints")).toMatchObject({ status: 200 });
   });
 
   it("starts, and reports why it has no GPU, if driver and library do not match", async () => {
     const broken = await start({ gpus: [fakeGpu(0)], mode: "mismatch" });
-    expect(told(broken, "server.warning").map(({ msg }) => msg)).toEqual([
+    expect(told(broken, "gpu.none").map(({ msg }) => msg)).toEqual([
       expect.stringMatching(/wait for one.*restart the machine/),
     ]);
   });

@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Command, CommanderError } from "commander";
 import { called } from "./called.js";
 import { openCalls } from "./calls.js";
+import { backupCommands } from "./commands/backup.js";
+import { benchCommand } from "./commands/bench.js";
+import { completionHelp } from "./commands/completion.js";
 import { contextCommands } from "./commands/contexts.js";
 import { deployCommand } from "./commands/deploy.js";
 import { devCommand } from "./commands/dev.js";
@@ -9,6 +13,7 @@ import { jobCommands } from "./commands/jobs.js";
 import { lookingCommands } from "./commands/looking.js";
 import { nounCommands } from "./commands/nouns.js";
 import { queueCommands } from "./commands/queue.js";
+import { topCommand } from "./commands/top.js";
 import type { Env } from "./contexts.js";
 import { type Exit, exits, Failure } from "./exit.js";
 import { findServer } from "./server.js";
@@ -54,7 +59,13 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
     },
   };
   try {
-    await makeProgram(tools, run).parseAsync([...words], { from: "user" });
+    const completes = words[0] === "completion" || words[0] === "complete";
+    const program = makeProgram(tools, run, completes);
+    if (completes) {
+      const { addCompletion } = await import("./completion.js"); // other commands need not wait for it
+      addCompletion(program, words[0] === "complete" ? await namesOf(tools, program) : []);
+    }
+    await program.parseAsync([...words], { from: "user" });
     return exit;
   } catch (error) {
     return told(error, run);
@@ -79,7 +90,21 @@ export function describeCommands(): { readonly name: string; readonly help: stri
   return described;
 }
 
-function makeProgram(tools: Tools, { streams, version }: Run): Command {
+/** The names that a shell completes; none if no server answers at once. */
+async function namesOf({ calls }: Tools, program: Command): Promise<string[]> {
+  try {
+    const endpoints = calls(program).call<{ name: string }[]>("GET", "/v1/endpoints");
+    const listed = await Promise.race([endpoints, sleep(completionMs, [], { ref: false })]);
+    return listed.map(({ name }) => name.replace(/ -fb$/, ""));
+  } catch {
+    return [];
+  }
+}
+
+/** How long a shell waits for names. */
+const completionMs = 1_000;
+
+function makeProgram(tools: Tools, { streams, version }: Run, completes = false): Command {
   const program = new Command("millrace")
     .description("Runs jobs, and looks after endpoints, on a Millrace server.")
     .version(version, "--version", "print the version")
@@ -111,7 +136,11 @@ Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused
     lookingCommands,
     nounCommands,
     contextCommands,
+    topCommand,
+    benchCommand,
+    backupCommands,
     doctorCommand,
+    ...(completes ? [] : [completionHelp]),
   ])
     add(program, tools);
   return program;

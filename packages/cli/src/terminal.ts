@@ -47,6 +47,10 @@ export class Terminal {
       this.say(empty);
       return;
     }
+    this.#streams.out.write(`${this.tableText(rows, columns)}\n`);
+  }
+
+  tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
     const cells = rows.map((row) => columns.map(({ of }) => of(row)));
     const isNumber = (n: number) => cells.every((row) => row[n] === undefined || typeof row[n] === "number");
     const table = new Table({
@@ -57,7 +61,7 @@ export class Terminal {
     });
     table.push(...cells.map((row) => row.map((cell) => `${cell ?? ""}`)));
     const lines = table.toString().split("\n");
-    this.#streams.out.write(`${lines.map((line) => line.trimEnd()).join("\n")}\n`);
+    return lines.map((line) => line.trimEnd()).join("\n");
   }
 
   /** A remark for people; programs read the result alone. */

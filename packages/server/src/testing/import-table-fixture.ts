@@ -96,6 +96,8 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
     { who: /^resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
     { who: /^main$/, own: "everything", npm: ["@millrace/server"] },
+    { who: /^completion$/, own: "everything", npm: ["@bomb.sh/tab", "commander"] },
+    { who: /^commands\/top$/, own: "everything", npm: ["@millrace/api", "commander", "log-update"] },
     { who: /^deploy\/config$/, own: "everything", npm: ["typebox", "smol-toml", "yaml"] },
     { who: /^dev\/python$/, own: "everything", npm: ["smol-toml"] },
     { who: /./, own: "everything", npm: ["@millrace/api", "commander"] },

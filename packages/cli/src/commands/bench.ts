@@ -1,0 +1,86 @@
+import type { StatusBody } from "@millrace/api";
+import { type Command, InvalidArgumentError } from "commander";
+import { endpointId } from "../endpoints.js";
+import { exits } from "../exit.js";
+import { readInput } from "../input.js";
+import { jsonNote } from "../json-note.js";
+import { span } from "../terminal.js";
+import type { Tools } from "../tools.js";
+
+/** The command that measures an endpoint. */
+export function benchCommand(program: Command, tools: Tools): void {
+  program
+    .command("bench")
+    .description("Run many jobs at an endpoint, and say how long they waited and ran.")
+    .argument("<endpoint>", "its name or id")
+    .option("--jobs <count>", "how many", count, 100)
+    .option("--at-once <count>", "how many at a time", count, 10)
+    .option("--input <json>", "each job's input: a JSON object, @file.json or -", "{}")
+    .addHelpText("after", jsonNote("an object with jobs, failed, perSecond, and p50, p95 and p99 in ms of each time"))
+    .addHelpText("after", `\nExample:\n  millrace bench shout --jobs 500 --at-once 20 --input '{"text":"hello"}'`)
+    .action(async (given: string, options: Options, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const input = await readInput(options.input, tools.streams.in);
+      const endpoint = await endpointId(calls, given);
+      const bar = terminal.bar(options.jobs, 0);
+      const ended: Measured[] = [];
+      let begun = 0;
+      const beganAt = performance.now();
+      const runOnAndOn = async () => {
+        while (begun < options.jobs) {
+          begun++;
+          const sentAt = performance.now();
+          const { id } = await calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, { input });
+          let body: StatusBody;
+          do body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${id}?wait=10000`);
+          while (body.status === "IN_QUEUE" || body.status === "IN_PROGRESS");
+          ended.push({ body, totalMs: performance.now() - sentAt });
+          bar.update(ended.length);
+        }
+      };
+      try {
+        await Promise.all(Array.from({ length: options.atOnce }, runOnAndOn));
+      } finally {
+        bar.end();
+      }
+      const seconds = (performance.now() - beganAt) / 1_000;
+      const failed = ended.filter(({ body }) => body.status !== "COMPLETED").length;
+      const perSecond = Math.round((ended.length / seconds) * 10) / 10;
+      const times = {
+        waiting: percentiles(ended.map(({ body }) => body.delayTime)),
+        running: percentiles(ended.map(({ body }) => body.executionTime)),
+        total: percentiles(ended.map(({ totalMs }) => totalMs)),
+      };
+      const lines = Object.entries(times).map(
+        ([name, { p50, p95, p99 }]) => `  ${name.padEnd(8)} p50 ${span(p50)} · p95 ${span(p95)} · p99 ${span(p99)}`,
+      );
+      terminal.result(
+        { jobs: ended.length, failed, perSecond, ...times },
+        [`${ended.length} jobs, ${failed} failed, ${perSecond} a second`, ...lines].join("\n"),
+      );
+      tools.end(failed === 0 ? exits.done : exits.failed);
+    });
+}
+
+interface Options {
+  readonly jobs: number;
+  readonly atOnce: number;
+  readonly input: string;
+}
+
+interface Measured {
+  readonly body: StatusBody;
+  /** From the submission to the end, as the caller sees it. */
+  readonly totalMs: number;
+}
+
+function percentiles(values: readonly number[]) {
+  const sorted = [...values].sort((one, other) => one - other);
+  const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}
+
+function count(given: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(given)) throw new InvalidArgumentError("Write a whole number from 1 on.");
+  return Number(given);
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Endpoint, HealthBody } from "@millrace/api";
+import type { Command } from "commander";
+import type { Calls } from "../calls.js";
+import { listEndpoints } from "../endpoints.js";
+import { jsonNote } from "../json-note.js";
+import type { Column } from "../terminal.js";
+import type { Tools } from "../tools.js";
+
+/** How many endpoints one screen has: each is asked for every second. */
+const shownMost = 40;
+const askedAtOnce = 8;
+const lookMs = 1_000;
+
+interface Row {
+  readonly name: string;
+  readonly health: HealthBody;
+}
+
+const columns: readonly Column<Row>[] = [
+  { title: "endpoint", of: ({ name }) => name },
+  { title: "waiting", of: ({ health }) => health.jobs.inQueue },
+  { title: "running", of: ({ health }) => health.jobs.inProgress },
+  { title: "completed", of: ({ health }) => health.jobs.completed },
+  { title: "failed", of: ({ health }) => health.jobs.failed },
+  { title: "workers idle", of: ({ health }) => health.workers.idle },
+  { title: "busy", of: ({ health }) => health.workers.running },
+  { title: "starting", of: ({ health }) => health.workers.initializing },
+];
+
+/** The command that shows what goes on, until it is interrupted. */
+export function topCommand(program: Command, tools: Tools): void {
+  program
+    .command("top")
+    .description("Watch all endpoints: their jobs and workers, every second.")
+    .option("--once", "print it once and end; so does every output that is no terminal")
+    .addHelpText("after", jsonNote("one array of objects with name and health"))
+    .action(async ({ once }: { once?: true }, command: Command) => {
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const { out } = tools.streams;
+      if (once || terminal.isJson || out.isTTY !== true) {
+        terminal.table(await look(calls), columns, "No endpoints. millrace deploy FOLDER");
+        return;
+      }
+      const { createLogUpdate } = await import("log-update");
+      const screen = createLogUpdate(out as NodeJS.WriteStream);
+      while (!tools.interrupted.aborted) {
+        const rows = await look(calls);
+        const busy = rows.reduce((sum, { health }) => sum + health.jobs.inProgress, 0);
+        const waiting = rows.reduce((sum, { health }) => sum + health.jobs.inQueue, 0);
+        const head = `${calls.url}   ${waiting} waiting   ${busy} running   ${new Date().toTimeString().slice(0, 8)}`;
+        screen(`${terminal.styled("bold", head)}\n\n${terminal.tableText(rows, columns)}`);
+        await sleep(lookMs);
+      }
+    });
+}
+
+/** The endpoints with most to do, a few asked at a time. */
+async function look(calls: Calls): Promise<Row[]> {
+  const waiting: Endpoint[] = (await listEndpoints(calls)).slice(0, shownMost);
+  const rows: Row[] = [];
+  const askOnAndOn = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { id, name } = next;
+      rows.push({ name, health: await calls.call<HealthBody>("GET", `/v2/${id}/health`) });
+    }
+  };
+  await Promise.all(Array.from({ length: askedAtOnce }, askOnAndOn));
+  const load = ({ health }: Row) => health.jobs.inQueue + health.jobs.inProgress;
+  return rows.sort((one, other) => load(other) - load(one) || (one.name < other.name ? -1 : 1));
+}
