@@ -94,6 +94,19 @@ describe("millrace dev", () => {
     expect(await run("dev", ".", "--test", "tests")).toMatchObject({ exit: 0 });
   });
 
+  it("takes the next port if another program has the first one, and says so of one that is asked for", async (test) => {
+    write("handler.js", handler("toUpperCase()"));
+    const one = await start(test);
+    const port = Number(/http:\/\/127\.0\.0\.1:(\d+)/.exec(one.screen())?.[1]);
+    write("other/handler.js", handler("trim()"));
+    const other = startMillrace(test, ["dev", "other"], { folder });
+    await other.shows("Ctrl-C ends it");
+    expect(Number(/http:\/\/127\.0\.0\.1:(\d+)/.exec(other.screen())?.[1])).toBeGreaterThan(port);
+    write("third/handler.js", handler("trim()"));
+    const refused = await run("dev", "third", "--port", String(port));
+    expect(refused).toMatchObject({ exit: 1, err: expect.stringContaining(`127.0.0.1:${port} is in use`) });
+  });
+
   it.each([
     [["dev", "nowhere"], "nowhere does not exist"],
     [["dev", "."], "There is no handler.ts, handler.js, handler.mjs, handler.py in ."],

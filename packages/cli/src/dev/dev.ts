@@ -37,6 +37,7 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
     env: tools.env,
     isJson: terminal.isJson,
     out: isOnce ? tools.streams.err : tools.streams.out, // what a single run prints is its output alone
+    err: tools.streams.err,
   });
   tools.endsItself();
   const calls = openCalls({ url: engine.url, key: engine.key, from: "its data directory" });

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -26,6 +26,8 @@ export interface EngineOptions {
   readonly isJson: boolean;
   /** Where its lines go. */
   readonly out: Streams["out"];
+  /** Where it complains. */
+  readonly err: Streams["err"];
 }
 
 const portFrom = 8_000;
@@ -33,12 +35,27 @@ const portsTried = 100;
 const lookMs = 25;
 
 /** Starts the engine that `npm start` runs, on a data directory of its own. */
-export async function startEngine({ dataDir, port, env, isJson, out }: EngineOptions): Promise<Engine> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  writeFileSync(join(dataDir, ".gitignore"), "*\n");
-  const program = createRequire(import.meta.url).resolve("@millrace/server/main");
-  const chosen = port ?? (await freePort());
-  const child = spawn(process.execPath, [program], {
+export async function startEngine(options: EngineOptions): Promise<Engine> {
+  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
+  writeFileSync(join(options.dataDir, ".gitignore"), "*\n");
+  for (let tries = 1; ; tries++) {
+    const port = options.port ?? (await freePort());
+    const { engine, said } = await startAt(port, options);
+    if (engine) return engine;
+    // another program may have taken the port meanwhile
+    if (options.port !== undefined || tries === triesMost || (await isFree(port)))
+      throw new Failure(exits.failed, `The engine could not start: ${said}`);
+  }
+}
+
+/** An engine that serves, or the last words of one that could not. */
+async function startAt(
+  port: number,
+  { dataDir, env, isJson, out, err }: EngineOptions,
+): Promise<{ engine?: Engine; said: string }> {
+  const addressFile = join(dataDir, "url");
+  rmSync(addressFile, { force: true }); // it is there again as soon as this engine listens
+  const child = spawn(process.execPath, [createRequire(import.meta.url).resolve("@millrace/server/main")], {
     env: {
       ...env,
       MILLRACE_URL: undefined,
@@ -46,7 +63,7 @@ export async function startEngine({ dataDir, port, env, isJson, out }: EngineOpt
       MILLRACE_CONFIG_DIR: undefined,
       MILLRACE_CLONE: undefined,
       MILLRACE_HOST: "127.0.0.1",
-      MILLRACE_PORT: String(chosen),
+      MILLRACE_PORT: String(port),
       MILLRACE_DATA_DIR: dataDir,
       MILLRACE_DATABASE_URL: undefined,
       MILLRACE_DEMO: "off",
@@ -55,10 +72,16 @@ export async function startEngine({ dataDir, port, env, isJson, out }: EngineOpt
       ...(out.isTTY === true && !env.NO_COLOR ? { FORCE_COLOR: env.FORCE_COLOR ?? "1" } : {}),
       COLUMNS: String(out.columns ?? env.COLUMNS ?? ""),
     },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
   // whole lines, so that ours can stand between them
   createInterface(child.stdout).on("line", (line) => void out.write(`${line}\n`));
+  let said = "";
+  let serves = false;
+  createInterface(child.stderr).on("line", (line) => {
+    if (serves) err.write(`${line}\n`);
+    else said = `${said}${line}\n`.slice(-lastWordsMost);
+  });
   let hasEnded = false;
   const ended = new Promise<number | null>((done) => {
     child.once("error", () => done(null));
@@ -66,12 +89,13 @@ export async function startEngine({ dataDir, port, env, isJson, out }: EngineOpt
   }).finally(() => {
     hasEnded = true;
   });
-  const url = `http://127.0.0.1:${chosen}`;
-  while (!(await isReady(url))) {
-    if (hasEnded) throw new Failure(exits.failed, "The engine could not start: it has said why.");
+  const url = `http://127.0.0.1:${port}`;
+  while (!existsSync(addressFile) || !(await isReady(url))) {
+    if (hasEnded) return { said: said.trim() };
     await sleep(lookMs);
   }
-  return {
+  serves = true;
+  const engine = {
     url,
     key: readFileSync(join(dataDir, "api-key"), "utf8").trim(),
     ended,
@@ -80,7 +104,11 @@ export async function startEngine({ dataDir, port, env, isJson, out }: EngineOpt
       await ended;
     },
   };
+  return { engine, said };
 }
+
+const triesMost = 5;
+const lastWordsMost = 4_000;
 
 const isReady = (url: string): Promise<boolean> =>
   fetch(`${url}/readyz`).then(

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { graphqlRoutes } from "../edges/graphql/routes.js";
 import { buildHttp, type HttpParts } from "../edges/server.js";
 import { openDoor } from "../edges/shared/connections/door.js";
@@ -34,6 +35,11 @@ export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
     ...more,
   };
   const app = await buildHttp(parts, door.server, door.take);
+  const sockets = new Set<Socket>(); // whichever of the door's listeners has accepted them
+  door.server.on("connection", (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   const url = `http://127.0.0.1:${door.port}`;
 
   async function call(method: string, path: string, { body, headers, key, signal }: Call = {}): Promise<Answer> {
@@ -56,6 +62,8 @@ export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
     app,
     url,
     port: door.port,
+    /** The number of open connections. */
+    connections: () => sockets.size,
     call,
     get: (path: string, more?: Call) => call("GET", path, more),
     post: (path: string, body?: unknown, more?: Call) => call("POST", path, { body, ...more }),

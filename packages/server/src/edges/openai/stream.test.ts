@@ -161,11 +161,10 @@ it("A reader that reads nothing does not delay a server's stop", async () => {
   const web = await openHttp(own);
   const place = await own.endpoint();
   const { socket } = await stalled(own, web, place, await own.worker(place));
-  const connections = () => new Promise<number>((done) => web.app.server.getConnections((_, count) => done(count)));
   await own.settle();
-  expect(await connections()).toBe(1);
+  expect(web.connections()).toBe(1);
   own.draining.abort(); // the clock stands still
-  await own.until(async () => (await connections()) === 0);
+  await own.until(() => web.connections() === 0);
   socket.destroy();
   await web.close();
   await own.close();

@@ -86,8 +86,7 @@ describe("A log that is followed", () => {
     await scene.until(() => asked === went.length);
     leaving.abort();
     await Promise.all(went);
-    const connections = () => new Promise((done) => http.app.server.getConnections((_, count) => done(count)));
-    await scene.until(async () => (await connections()) === 0);
+    await scene.until(() => http.connections() === 0);
     find();
     await scene.settle();
     const reader = await follow(ofWorker("?follow=true"));
