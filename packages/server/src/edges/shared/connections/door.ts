@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { PiecedRequest } from "../bodies/pieced-request.js";
 import { sendPlainRefusal } from "../replies/plain-refusal.js";
 import { type Connections, keepRoom } from "./keep-room.js";
-import { listen } from "./listen.js";
 import { ownConnection, takeTurns } from "./pipelines.js";
 
 /** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
@@ -54,16 +55,17 @@ export async function openDoor(
       return room.know(socket, ownerNo);
     },
   };
-  const listening = await listen(server, host, port);
+  server.listen({ host, port, backlog: limits.acceptBacklog });
+  await once(server, "listening"); // rejects if an error comes first
   return {
     server,
-    port: listening.port,
+    port: (server.address() as AddressInfo).port,
     take: (taken) => {
       listener = taken;
     },
     connections,
     async close() {
-      const closed = listening.close();
+      const closed = new Promise<void>((done) => void server.close(() => done()));
       server.closeAllConnections();
       await closed;
     },
