@@ -31,7 +31,7 @@ it("A context keeps a server and a key, readable by its user alone, and is used 
     err: expect.stringMatching(/MILLRACE_API_KEY is not set/),
   });
   expect((await run(["context", "add", "rack", "--url", "nowhere"], { MILLRACE_API_KEY: key })).err).toMatch(
-    /no address/,
+    /not a server's address/,
   );
   await run(["context", "add", "rack", "--url", url], { MILLRACE_API_KEY: key });
   const file = join(folder, "config/contexts.json");

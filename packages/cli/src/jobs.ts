@@ -6,6 +6,8 @@ import { span, type Terminal } from "./terminal.js";
 
 /** How long one request for a job's end is held: meanwhile the live line stands still. */
 const lookMs = 1_000;
+/** The same where nothing is shown meanwhile. */
+const holdMs = 10_000;
 
 const isFinal = ({ status }: StatusBody): boolean => status !== "IN_QUEUE" && status !== "IN_PROGRESS";
 
@@ -39,12 +41,23 @@ export function awaited({ status, queuePosition, waitReason, waitDetail }: Statu
   return `waiting ${span(ms)}${position}${why === undefined ? "" : ` · ${why}`}`;
 }
 
+/** A job's output as people and pipes read it: a text as it is, anything else as JSON. */
+export const outputText = ({ output }: StatusBody): string =>
+  typeof output === "string" ? output : JSON.stringify(output ?? null, undefined, 2);
+
+/** Waits for a job's end without a word. */
+export async function ended(calls: Calls, endpoint: string, job: string): Promise<StatusBody> {
+  for (;;) {
+    const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${holdMs}`);
+    if (isFinal(body)) return body;
+  }
+}
+
 /** Shows a job's end: its output, or why there is none; returns the exit code. */
 export function showEnd(terminal: Terminal, body: StatusBody): Exit {
-  const { output, error, status } = body;
+  const { error, status } = body;
   const isDone = status === "COMPLETED";
-  if (isDone || terminal.isJson)
-    terminal.result(body, typeof output === "string" ? output : JSON.stringify(output ?? null, undefined, 2));
+  if (isDone || terminal.isJson) terminal.result(body, outputText(body));
   else {
     const { summary, trace } = jobErrorOf(error ?? "");
     terminal.say([`${terminal.styled("red", `✗ ${status}`)}  ${summary}`.trimEnd(), ...trace].join("\n"));

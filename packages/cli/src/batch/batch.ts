@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { StatusBody } from "@millrace/api";
 import type { Calls } from "../calls.js";
 import { exits, Failure } from "../exit.js";
+import { ended } from "../jobs.js";
 import type { Terminal } from "../terminal.js";
 import { Results } from "./results.js";
 
@@ -17,7 +18,6 @@ export interface Batch {
   readonly atOnce: number;
 }
 
-const lookMs = 10_000;
 /** Before a submission that was refused because the queue or the rate is full is tried again. */
 const refusedMs = 1_000;
 
@@ -43,6 +43,7 @@ export async function runBatch(
       const job = runLine(calls, batch, line, results)
         .then(() => bar.update(results.count))
         .finally(() => running.delete(job));
+      job.catch(() => {}); // the next wait for any of them reports it
       running.add(job);
       if (running.size >= batch.atOnce) await Promise.race(running);
     }
@@ -81,12 +82,8 @@ function inputIn(file: string, no: number, text: string): object {
 
 async function runLine(calls: Calls, { endpoint }: Batch, { no, input }: Line, results: Results): Promise<void> {
   const { id } = await submitted(calls, endpoint, input, `${results.id}-${no}`);
-  for (;;) {
-    const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${id}?wait=${lookMs}`);
-    const { status, output, error } = body;
-    if (status === "IN_QUEUE" || status === "IN_PROGRESS") continue;
-    return results.add({ line: no, id, status, ...(error === undefined ? { output } : { error }) });
-  }
+  const { status, output, error } = await ended(calls, endpoint, id);
+  results.add({ line: no, id, status, ...(error === undefined ? { output } : { error }) });
 }
 
 /** The same key leads to the same job, so that nothing runs twice. */

@@ -1,8 +1,10 @@
 import type { StatusBody } from "@millrace/api";
-import { type Command, InvalidArgumentError } from "commander";
+import type { Command } from "commander";
+import { count } from "../count.js";
 import { endpointId } from "../endpoints.js";
 import { exits } from "../exit.js";
 import { readInput } from "../input.js";
+import { ended } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
 import { span } from "../terminal.js";
 import type { Tools } from "../tools.js";
@@ -23,7 +25,7 @@ export function benchCommand(program: Command, tools: Tools): void {
       const input = await readInput(options.input, tools.streams.in);
       const endpoint = await endpointId(calls, given);
       const bar = terminal.bar(options.jobs, 0);
-      const ended: Measured[] = [];
+      const measured: Measured[] = [];
       let begun = 0;
       const beganAt = performance.now();
       const runOnAndOn = async () => {
@@ -31,11 +33,9 @@ export function benchCommand(program: Command, tools: Tools): void {
           begun++;
           const sentAt = performance.now();
           const { id } = await calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, { input });
-          let body: StatusBody;
-          do body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${id}?wait=10000`);
-          while (body.status === "IN_QUEUE" || body.status === "IN_PROGRESS");
-          ended.push({ body, totalMs: performance.now() - sentAt });
-          bar.update(ended.length);
+          const body = await ended(calls, endpoint, id);
+          measured.push({ body, totalMs: performance.now() - sentAt });
+          bar.update(measured.length);
         }
       };
       try {
@@ -44,19 +44,19 @@ export function benchCommand(program: Command, tools: Tools): void {
         bar.end();
       }
       const seconds = (performance.now() - beganAt) / 1_000;
-      const failed = ended.filter(({ body }) => body.status !== "COMPLETED").length;
-      const perSecond = Math.round((ended.length / seconds) * 10) / 10;
+      const failed = measured.filter(({ body }) => body.status !== "COMPLETED").length;
+      const perSecond = Math.round((measured.length / seconds) * 10) / 10;
       const times = {
-        waiting: percentiles(ended.map(({ body }) => body.delayTime)),
-        running: percentiles(ended.map(({ body }) => body.executionTime)),
-        total: percentiles(ended.map(({ totalMs }) => totalMs)),
+        waiting: percentiles(measured.map(({ body }) => body.delayTime)),
+        running: percentiles(measured.map(({ body }) => body.executionTime)),
+        total: percentiles(measured.map(({ totalMs }) => totalMs)),
       };
       const lines = Object.entries(times).map(
         ([name, { p50, p95, p99 }]) => `  ${name.padEnd(8)} p50 ${span(p50)} · p95 ${span(p95)} · p99 ${span(p99)}`,
       );
       terminal.result(
-        { jobs: ended.length, failed, perSecond, ...times },
-        [`${ended.length} jobs, ${failed} failed, ${perSecond} a second`, ...lines].join("\n"),
+        { jobs: measured.length, failed, perSecond, ...times },
+        [`${measured.length} jobs, ${failed} failed, ${perSecond} a second`, ...lines].join("\n"),
       );
       tools.end(failed === 0 ? exits.done : exits.failed);
     });
@@ -78,9 +78,4 @@ function percentiles(values: readonly number[]) {
   const sorted = [...values].sort((one, other) => one - other);
   const at = (share: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
-}
-
-function count(given: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(given)) throw new InvalidArgumentError("Write a whole number from 1 on.");
-  return Number(given);
 }

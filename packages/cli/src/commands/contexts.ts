@@ -26,7 +26,7 @@ export function contextCommands(program: Command, tools: Tools): void {
           `MILLRACE_API_KEY=mr_… millrace context add ${name} --url ${url}`,
         );
       if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-        throw new Failure(exits.usage, `"${url}" is no address of a server.`, "--url http://127.0.0.1:8000");
+        throw new Failure(exits.usage, `"${url}" is not a server's address.`, "--url http://127.0.0.1:8000");
       const { contexts } = readContexts(env);
       writeContexts(env, { current: name, contexts: { ...contexts, [name]: { url, key } } });
       tools.terminal(command).say(`Context ${name} is used from now on.`);

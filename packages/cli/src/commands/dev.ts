@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
+import { count } from "../count.js";
 import { findHandler } from "../dev/handler.js";
 import { readInput } from "../input.js";
 import { jsonNote } from "../json-note.js";
@@ -64,9 +65,4 @@ function variable(given: string, before: Readonly<Record<string, string>>): Reco
   const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(given) ?? [];
   if (name === undefined || value === undefined) throw new InvalidArgumentError("Write NAME=value.");
   return { ...before, [name]: value };
-}
-
-function count(given: string): number {
-  if (!/^[1-9]\d{0,4}$/.test(given)) throw new InvalidArgumentError("Write a whole number from 1 on.");
-  return Number(given);
 }

@@ -3,7 +3,7 @@ import type { HealthBody, StatusBody } from "@millrace/api";
 import { called } from "../called.js";
 import { type Calls, openCalls } from "../calls.js";
 import { type Exit, exits } from "../exit.js";
-import { untilEnd } from "../jobs.js";
+import { outputText, untilEnd } from "../jobs.js";
 import { saveByName } from "../saved.js";
 import type { Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
@@ -65,11 +65,7 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
 /** The error has been shown where it happened. */
 function showVerdict(terminal: Terminal, body: StatusBody): Exit {
   const isDone = body.status === "COMPLETED";
-  if (isDone || terminal.isJson)
-    terminal.result(
-      body,
-      typeof body.output === "string" ? body.output : JSON.stringify(body.output ?? null, undefined, 2),
-    );
+  if (isDone || terminal.isJson) terminal.result(body, outputText(body));
   return isDone ? exits.done : exits.failed;
 }
 
@@ -90,13 +86,11 @@ class Served {
     options: DevOptions,
     python: PythonFound | undefined,
   ) {
-    [this.#calls, this.#terminal, this.#handler, this.#options, this.#python] = [
-      calls,
-      terminal,
-      handler,
-      options,
-      python,
-    ];
+    this.#calls = calls;
+    this.#terminal = terminal;
+    this.#handler = handler;
+    this.#options = options;
+    this.#python = python;
   }
 
   async save(): Promise<void> {

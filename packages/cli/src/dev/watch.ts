@@ -11,7 +11,7 @@ const isIgnored = (path: string): boolean =>
 
 /** Calls `onChange` with the files that have changed, by their paths in the folder, once nothing more is being written. */
 export function watchFolder(folder: string, onChange: (files: readonly string[]) => void): { close(): void } {
-  /** The handler's files: an editor's own, made and gone again, is none of them. */
+  /** The handler's files, without those that an editor makes and removes again. */
   const known = new Set<string>();
   const changed = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
