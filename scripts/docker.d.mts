@@ -5,6 +5,8 @@ export interface TestDocker {
   readonly socketPath: string;
   /** The address of this machine that its containers see. */
   readonly gateway: string;
+  /** A range that no network has yet. */
+  readonly subnet: string;
   /** Runs its command line; throws what that complains of. */
   docker(...args: string[]): string;
   log(): string;

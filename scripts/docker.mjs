@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const readyWithinMs = 60_000;
 /** Adds the folders of tools that only root has on the PATH. */
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` };
+const numbers = 250;
 let engines = 0;
 
 /** Starts an engine with its own folder, socket and bridge. Needs root. */
@@ -66,6 +67,7 @@ export async function startDocker() {
     host: `unix://${socketPath}`,
     socketPath,
     gateway: bridge.gateway,
+    subnet: bridge.subnet,
     docker,
     log: () => log,
     start,
@@ -84,18 +86,36 @@ export async function startDocker() {
   };
 }
 
-/** A bridge with an address from a range reserved for such tests. */
+/**
+ * A bridge with an address from a range reserved for such tests, and a range for one further network. Takes the first
+ * free number: another engine may have its own, and a test that was killed leaves its networks behind.
+ */
 function makeBridge() {
-  const n = (process.pid + engines++ * 7) % 250;
-  const name = `mrtest${n}`;
-  const gateway = `198.18.${n}.1`;
-  // A fixed address, as Docker's own bridges have. Otherwise a bridge uses the lowest address of its containers and
-  // changes it when that container ends; then no container is reachable for half a minute.
-  const address = ["address", `02:4d:52:00:00:${n.toString(16).padStart(2, "0")}`];
-  check(spawnSync("ip", ["link", "add", name, ...address, "type", "bridge"], { env, encoding: "utf8" }));
-  check(spawnSync("ip", ["addr", "add", `${gateway}/24`, "dev", name], { env, encoding: "utf8" }));
-  check(spawnSync("ip", ["link", "set", name, "up"], { env, encoding: "utf8" }));
-  return { name, gateway, remove: () => check(spawnSync("ip", ["link", "del", name], { env, encoding: "utf8" })) };
+  for (let attempt = 0; attempt < numbers; attempt++) {
+    const n = (process.pid + (engines + attempt) * 7) % numbers;
+    const name = `mrtest${n}`;
+    const gateway = `198.18.${n}.1`;
+    const subnet = `198.19.${n}.0/24`;
+    if ([`${gateway}/`, `198.19.${n}.`].some((address) => ip("-4", "addr").includes(address))) continue;
+    // A fixed address, as Docker's own bridges have. Otherwise a bridge uses the lowest address of its containers and
+    // changes it when that container ends; then no container is reachable for half a minute.
+    const address = ["address", `02:4d:52:00:00:${n.toString(16).padStart(2, "0")}`];
+    const made = spawnSync("ip", ["link", "add", name, ...address, "type", "bridge"], { env, encoding: "utf8" });
+    if (made.stderr?.includes("File exists")) continue;
+    check(made);
+    engines++;
+    ip("addr", "add", `${gateway}/24`, "dev", name);
+    ip("link", "set", name, "up");
+    return { name, gateway, subnet, remove: () => ip("link", "del", name) };
+  }
+  throw new Error("All networks for engines of tests are taken: `ip link` shows them, `ip link del` removes one.");
+}
+
+/** Runs `ip` and returns its output. */
+function ip(...args) {
+  const run = spawnSync("ip", args, { env, encoding: "utf8" });
+  check(run);
+  return run.stdout;
 }
 
 function check({ status, stderr, error }) {

@@ -74,7 +74,7 @@ describe("A worker in a container", () => {
 
   it("is in the operator's network, and reaches the server there", async (test) => {
     const name = "millrace-test-apart";
-    const apart = ["-o", "com.docker.network.bridge.enable_icc=false", "--subnet", "172.31.251.0/24"];
+    const apart = ["-o", "com.docker.network.bridge.enable_icc=false", "--subnet", engine.subnet];
     engine.docker("network", "create", ...apart, name);
     const other = await startServer({
       DOCKER_HOST: engine.host,

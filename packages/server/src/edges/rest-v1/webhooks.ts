@@ -71,7 +71,14 @@ function receiverRoutes(app: FastifyInstance, parts: Parts): void {
     "/webhooks/receivers",
     doc("Where your webhooks go, by scheme, host and port", tag, Type.Array(api.WebhookReceiver), {
       querystring: Type.Object({
-        after: text("The origin of a receiver, such as the last one of the page before: only later ones."),
+        after: Type.Optional(
+          Type.String({
+            maxLength: 300,
+            pattern: "^https?://[^/?#]+$",
+            title: "the origin of a receiver, such as https://example.com",
+            description: "The origin of a receiver, such as the last one of the page before: only later ones.",
+          }),
+        ),
         state: text("Only receivers in this state: healthy, failing or paused."),
         limit: text(`How many receivers, 1 to ${limits.receiversShown}, which is the default.`),
       }),

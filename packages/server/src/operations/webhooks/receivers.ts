@@ -54,8 +54,6 @@ export async function receiversOf(
   if (!/^\d{1,3}$/.test(limit) || count < 1 || count > limits.receiversShown)
     throw invalid(`'limit' must be a whole number from 1 to ${limits.receiversShown}.`);
   if (state !== undefined && !isState(state)) throw invalid(`'state' must be one of ${states.join(", ")}.`);
-  if (after !== undefined && URL.parse(after)?.origin !== after)
-    throw invalid("'after' must be the origin of a receiver, such as https://example.com.");
   const asked = { ownerNo: caller.ownerNo, after, state, failing: limits.receiverFailing, limit: count };
   return showReceivers(needs, await needs.receivers.list(asked));
 }
