@@ -4,12 +4,15 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { limits } from "../../../limits/index.js";
+import { turns } from "../../../turns.js";
 import { spendPieces } from "../bodies/piece-turns.js";
 import { openDoor } from "./door.js";
 import { isHeldBack, takeTurns } from "./pipelines.js";
 
 /** A server whose requests `listener` answers, and a connection to it. */
-async function opened(listener: RequestListener): Promise<Socket> {
+const opened = async (listener: RequestListener): Promise<Socket> => (await connected(listener)).socket;
+
+async function connected(listener: RequestListener) {
   const door = await openDoor("127.0.0.1", 0);
   door.take(listener);
   const socket = connect(door.port, "127.0.0.1");
@@ -18,7 +21,7 @@ async function opened(listener: RequestListener): Promise<Socket> {
     await door.close();
   });
   await once(socket, "connect");
-  return socket;
+  return { door, socket };
 }
 
 const get = (n: number) => `GET /${n} HTTP/1.1\r\nhost: here\r\n\r\n`;
@@ -173,6 +176,21 @@ describe("Pipelined requests", () => {
     spendPieces(3 * limits.bodyPiecesPerTurn);
     socket.end(post(1, "x".repeat(40_000)).slice(0, -1));
     await expect.poll(() => isGivenUp).toBe(true);
+  });
+
+  it("of which the last asks to upgrade end with a client that left before they were parsed", async () => {
+    const { door, socket } = await connected(() => {}); // never answers
+    let hasEnded: boolean | undefined;
+    door.server.on("upgrade", (_request, left) => {
+      hasEnded = left.destroyed;
+    });
+    turns.wait(["another"], () => {
+      for (const until = performance.now() + 20; performance.now() < until; ); // the end comes meanwhile
+    });
+    socket.end(`${get(1)}GET /2 HTTP/1.1\r\nhost: here\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`);
+    socket.resume();
+    await once(socket, "close");
+    expect(hasEnded).toBe(true);
   });
 
   it("sent ahead of replies in too many bytes on all connections end the connection that adds to them", async () => {

@@ -20,7 +20,12 @@ let pipelinesMade = 0;
 export function takeTurns(server: Server, listener: RequestListener): RequestListener {
   server.on("connection", (socket) => pipelines.set(socket, new Pipeline(socket, listener)));
   // Node stops parsing such a connection. This listener comes first, so that the gateway finds the bytes in place.
-  server.prependListener("upgrade", (request) => pipelines.get(request.socket)?.leave());
+  server.prependListener("upgrade", (request) => {
+    const pipeline = pipelines.get(request.socket);
+    pipeline?.leave();
+    // the next reader would wait for an end that has come already
+    if (pipeline?.hasEnded) request.socket.destroy();
+  });
   server.prependListener("clientError", (error, socket) => {
     if (isHeldBack(error, socket as Socket)) return;
     pipelines.get(socket as Socket)?.leave();
@@ -70,7 +75,6 @@ class Pipeline {
   /** Whether the next request has no time limit any more, because its limit ran out while it was held back. */
   #isUntimed = false;
   readonly #end: () => void;
-  /** Whether the client has ended its side while some of its bytes were not parsed yet. */
   #hasEnded = false;
 
   constructor(socket: Socket, listener: RequestListener) {
@@ -83,6 +87,11 @@ class Pipeline {
     socket.off("data", parse).off("end", end);
     socket.on("data", this.#take).on("end", this.#takeEnd).on("resume", this.#stayPaused);
     socket.on("close", this.#forget);
+  }
+
+  /** Whether the client has ended its side while some of its bytes were not parsed yet. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   belongTo(ownerNo: number): void {
