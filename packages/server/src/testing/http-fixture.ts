@@ -35,7 +35,7 @@ export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
     ...more,
   };
   const app = await buildHttp(parts, door.server, door.take);
-  const sockets = new Set<Socket>();
+  const sockets = new Set<Socket>(); // whichever of the door's listeners has accepted them
   door.server.on("connection", (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));

@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { PiecedRequest } from "../bodies/pieced-request.js";
 import { sendPlainRefusal } from "../replies/plain-refusal.js";
 import { type Connections, keepRoom } from "./keep-room.js";
+import { listen } from "./listen.js";
 import { ownConnection, takeTurns } from "./pipelines.js";
 
 /** The listening socket, opened before anything else: until `take` is called, every request is refused with 503. */
@@ -55,17 +54,16 @@ export async function openDoor(
       return room.know(socket, ownerNo);
     },
   };
-  server.listen({ host, port, backlog: limits.acceptBacklog });
-  await once(server, "listening"); // rejects if an error comes first
+  const listening = await listen(server, host, port);
   return {
     server,
-    port: (server.address() as AddressInfo).port,
+    port: listening.port,
     take: (taken) => {
       listener = taken;
     },
     connections,
     async close() {
-      const closed = new Promise<void>((done) => void server.close(() => done()));
+      const closed = listening.close();
       server.closeAllConnections();
       await closed;
     },

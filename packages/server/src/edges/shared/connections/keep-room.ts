@@ -25,7 +25,6 @@ export function keepRoom(server: Server, most: number): Connections {
   const owners = new Map<number, Set<Socket>>();
   const ownerOf = new WeakMap<Socket, number>();
   const requests = new WeakMap<Socket, number>();
-  server.maxConnections = most;
   const forget = (socket: Socket) => {
     open.delete(socket);
     idle.delete(socket);
@@ -69,6 +68,7 @@ export function keepRoom(server: Server, most: number): Connections {
 
   server.on("connection", (socket: Socket) => {
     if (open.has(socket)) return; // it is told of again after a request that was put back onto it
+    if (open.size >= most) return void socket.destroy();
     open.add(socket);
     dismiss(strangerToGo());
     if (open.size > limits.connectionsKeptShare * most) {
