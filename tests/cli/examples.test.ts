@@ -46,7 +46,7 @@ afterAll(async () => {
 
 /** Examples that go on until they are interrupted. */
 const isEndless = (line: string) =>
-  /^millrace (dev(?!.*--(input|test))|top|logs .*-f)/.test(line.split("  ")[0] as string);
+  /^millrace (dev(?!.*--(input|test))|serve|top|logs .*-f)/.test(line.split("  ")[0] as string);
 /** Needs an engine; the tests of containers build and deploy an image. */
 const needsDocker = (line: string) => line.includes("--build");
 /** Needs packages from elsewhere; the tests of Python environments make one. */

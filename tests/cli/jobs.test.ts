@@ -35,6 +35,17 @@ describe("millrace run", () => {
     expect(JSON.parse((await run("run", shout, '{"many":[1,{"a":2}]}')).out)).toEqual([1, { a: 2 }]);
   });
 
+  it("hands on every character to a pipe, and none to a terminal that it would obey, but colours", async () => {
+    const input = JSON.stringify({ many: "\u001b[31mred\u001b[0m \u001b]0;title\u0007 \u009b2J" });
+    const piped = await run("run", "shout", input);
+    expect(piped.out).toBe("\u001b[31mred\u001b[0m \u001b]0;title\u0007 \u009b2J\n");
+    const { screen } = await onTerminal(["run", "shout", input], { env: toServer(server) });
+    expect(screen).toContain("\u001b[31mred\u001b[0m \\x1b]0;title\\x07 \\x9b2J");
+    const json = await run("run", "shout", input, "--json");
+    expect(json.out).not.toContain("\u009b");
+    expect(JSON.parse(json.out).output).toContain("\u009b");
+  });
+
   it("takes the input from a file, or from standard input", async () => {
     const folder = mkdtempSync(join(tmpdir(), "millrace-cli-"));
     writeFileSync(join(folder, "input.json"), '{"text":"filed"}');

@@ -42,6 +42,8 @@ export interface Going {
   /** Everything written so far, standard output and errors as they came. */
   readonly screen: () => string;
   readonly shows: (text: string | RegExp) => Promise<void>;
+  /** Types keys where there is a terminal. */
+  readonly type: (keys: string) => void;
   /** Ctrl-C, or SIGINT where there is no terminal. */
   readonly interrupt: () => void;
   readonly ended: Promise<number | null>;
@@ -90,6 +92,7 @@ function going(test: Ending, child: ChildProcessWithoutNullStreams, interrupt: (
         .catch((error) => {
           throw new Error(`It does not show ${text} (${error.message}), but:\n${screen}`);
         }),
+    type: (keys) => void child.stdin.write(keys),
     interrupt,
     ended,
   };

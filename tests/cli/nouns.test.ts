@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { startServer, type TestServer } from "../harness.js";
-import { millrace, toServer } from "./millrace.js";
+import { millrace, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -17,6 +17,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+const ending = { onTestFinished: (undo: () => unknown) => onTestFinished(async () => void (await undo())) };
 const run = (words: string[], input = "") => millrace(words, { env: toServer(server), folder, input });
 const json = async (...words: string[]) => {
   const ended = await run([...words, "--json"]);
@@ -65,6 +66,21 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
     expect(asked.err).toContain("its jobs that wait are cancelled");
     expect((await run(["endpoint", "delete", "mill", "--yes"])).out).toBe("mill is deleted.\n");
     expect((await run(["endpoint", "list"])).err).toBe("None yet. millrace deploy FOLDER\n");
+  });
+
+  it.each([
+    ["n", 130, "Nothing was changed."],
+    ["\u0003", 130, "Nothing was changed."],
+    ["y", 0, "asked is deleted."],
+  ])("on a terminal after a question: %j ends with %i", async (key, exit, words) => {
+    const made = await json("volume", "create", "name=asked", "size=1", "dataCenterId=EU-RO-1");
+    const asking = startOnTerminal(ending, ["volume", "delete", "asked"], { env: toServer(server) });
+    await asking.shows(/This deletes the volume "asked": .*Go on\?/);
+    asking.type(key);
+    expect(await asking.ended).toBe(exit);
+    expect(asking.screen()).toContain(words);
+    const left = await run(["volume", "delete", made.id, "--yes"]);
+    expect(left.exit).toBe(exit === 0 ? 2 : 0);
   });
 
   it("a secret, whose value comes from standard input and is never shown", async () => {

@@ -47,7 +47,9 @@ it("millrace top shows each endpoint's jobs and workers, once or on a screen", a
   await screen.shows("quick");
   screen.interrupt();
   expect(await screen.ended).toBe(130);
-  expect(stripVTControlCharacters(screen.screen())).toMatch(/http:\/\/\S+ +0 waiting +0 running +\d\d:\d\d:\d\d/);
+  expect(stripVTControlCharacters(screen.screen())).toMatch(
+    /http:\/\/\S+ +0 waiting +0 running +0 GPUs in use +\d\d:\d\d:\d\d/,
+  );
 });
 
 describe("millrace completion", () => {

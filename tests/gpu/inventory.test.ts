@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { millrace, toServer } from "../cli/millrace.js";
 import { removeFolders, script } from "../compat/stock.js";
 import { call, makeEndpoint, root, startServer, type TestServer, until } from "../harness.js";
 import { FakeNvidiaSmi, fakeGpu } from "./fake-nvidia-smi.js";
@@ -85,6 +86,9 @@ describe("a worker on a GPU", () => {
       (await workersOf(other)).find((each: { state: string }) => each.state === "throttled"),
     );
     expect(JSON.stringify(waiting)).toContain(holder);
+    const top = async () => JSON.parse((await millrace(["top", "--json"], { env: toServer(server) })).out);
+    const given = async () => (await top()).reduce((sum: number, { gpus }: { gpus: number }) => sum + gpus, 0);
+    await expect.poll(given).toBe(1);
     fake.change(2, { health: "lost" });
     await until(async () => !(await holds(holder)), 40_000);
     expect(await holds(other)).toBeUndefined();

@@ -1,8 +1,8 @@
 import type { StatusBody } from "@millrace/api";
-import { jobErrorOf } from "@millrace/api/words";
+import { jobErrorOf, span } from "@millrace/api/words";
 import type { Calls } from "./calls.js";
 import { type Exit, exits } from "./exit.js";
-import { span, type Terminal } from "./terminal.js";
+import type { Terminal } from "./terminal.js";
 
 /** How long one request for a job's end is held: meanwhile the live line stands still. */
 const lookMs = 1_000;

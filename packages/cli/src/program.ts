@@ -13,11 +13,12 @@ import { jobCommands } from "./commands/jobs.js";
 import { lookingCommands } from "./commands/looking.js";
 import { nounCommands } from "./commands/nouns.js";
 import { queueCommands } from "./commands/queue.js";
+import { serveCommand } from "./commands/serve.js";
 import { topCommand } from "./commands/top.js";
 import type { Env } from "./contexts.js";
 import { type Exit, exits, Failure } from "./exit.js";
 import { findServer } from "./server.js";
-import { type Streams, Terminal } from "./terminal.js";
+import { harmless, type Streams, Terminal } from "./terminal.js";
 import type { Tools } from "./tools.js";
 
 /** Surroundings of one run of the command line. */
@@ -106,7 +107,7 @@ const completionMs = 1_000;
 
 function makeProgram(tools: Tools, { streams, version }: Run, completes = false): Command {
   const program = new Command("millrace")
-    .description("Runs jobs, and looks after endpoints, on a Millrace server.")
+    .description("Runs jobs, and looks after endpoints, on a Millrace server; and serves them itself.")
     .version(version, "--version", "print the version")
     .option("--json", "print results as JSON, one line each")
     .option("--context <name>", "the server to speak to; see millrace context list")
@@ -130,6 +131,7 @@ Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused
     );
   for (const add of [
     devCommand,
+    serveCommand,
     deployCommand,
     jobCommands,
     queueCommands,
@@ -151,6 +153,6 @@ function told(error: unknown, { env, folder, streams: { err } }: Run): Exit {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exits.done : exits.usage; // it has said why
   if (!(error instanceof Failure)) throw error;
   const hint = error.hint?.replace(/^millrace /, `${called(env, folder)} `);
-  err.write(`${error.message}${hint === undefined ? "" : `  ${hint}`}\n`);
+  err.write(`${harmless(error.message)}${hint === undefined ? "" : `  ${hint}`}\n`);
   return error.exit;
 }

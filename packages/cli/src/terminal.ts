@@ -3,6 +3,7 @@ import { styleText } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
 import Table from "cli-table3";
 import type { Ora } from "ora";
+import { exits, Failure } from "./exit.js";
 
 /** What a person or a program reads: results on `out`, everything else on `err`. */
 export interface Streams {
@@ -29,12 +30,19 @@ export class Terminal {
 
   /** A result: the value as one line of JSON with `--json`, otherwise the text. */
   result(value: unknown, text: string): void {
-    this.#streams.out.write(`${this.isJson ? JSON.stringify(value) : text}\n`);
+    this.print(this.isJson ? JSON.stringify(value).replace(/[\x7f-\x9f]/g, escaped) : text);
   }
 
   /** A line of a command that goes on for as long as someone watches. */
   print(text: string): void {
-    this.#streams.out.write(`${text}\n`);
+    this.#write(this.#streams.out, text);
+  }
+
+  /** Texts of others may hold what a terminal would obey: on one, of their control characters only colours are left. */
+  #write(output: Output, text: string): void {
+    const shown =
+      output.isTTY === true ? text.split(colours).map((part, n) => (n % 2 ? part : harmless(part))) : [text];
+    output.write(`${shown.join("")}\n`);
   }
 
   /** Rows as a table, numbers to the right; `empty` says what fills it. */
@@ -47,7 +55,7 @@ export class Terminal {
       this.say(empty);
       return;
     }
-    this.#streams.out.write(`${this.tableText(rows, columns)}\n`);
+    this.print(this.tableText(rows, columns));
   }
 
   tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
@@ -59,15 +67,28 @@ export class Terminal {
       chars: noLines,
       style: { head: [], border: [], "padding-left": 0, "padding-right": 2 },
     });
-    table.push(...cells.map((row) => row.map((cell) => `${cell ?? ""}`)));
+    table.push(...cells.map((row) => row.map((cell) => harmless(`${cell ?? ""}`))));
     const lines = table.toString().split("\n");
     return lines.map((line) => line.trimEnd()).join("\n");
   }
 
   /** A remark for people; programs read the result alone. */
   readonly say = (text: string): void => {
-    this.#streams.err.write(`${text}\n`);
+    this.#write(this.#streams.err, text);
   };
+
+  /**
+   * Asks before something is lost, and returns once the answer is yes. Ends the command where nobody can answer, with the
+   * command that does not ask.
+   */
+  async confirm(loss: string, unasked: string): Promise<void> {
+    const { in: input, err: output } = this.#streams;
+    if (!("isTTY" in input && input.isTTY) || output.isTTY !== true || this.isJson)
+      throw new Failure(exits.usage, loss, unasked);
+    const { confirm, isCancel } = await import("@clack/prompts"); // few commands ask
+    const answer = await confirm({ message: `${loss} Go on?`, initialValue: false, input, output });
+    if (isCancel(answer) || !answer) throw new Failure(exits.interrupted, "Nothing was changed.");
+  }
 
   /** One line that changes while something is awaited; nothing where no person looks. */
   live(): { show(text: string): void; end(): void } {
@@ -84,8 +105,8 @@ export class Terminal {
     });
     return {
       show: (text) => {
-        shown = text;
-        if (line) line.text = text;
+        shown = harmless(text);
+        if (line) line.text = shown;
         begin();
       },
       end: () => {
@@ -110,13 +131,6 @@ export class Terminal {
       update: (now) => bar.update(now, { rate: rate(now) }),
       end: () => bar.stop(),
     };
-  }
-
-  /** Text of others, whose control characters are shown and not obeyed. */
-  harmless(text: string): string {
-    return text.replace(/\p{Cc}/gu, (char) =>
-      char === "\t" || char === "\n" ? char : `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
-    );
   }
 
   /** Coloured on a terminal, unless the user wants no colours. */
@@ -146,11 +160,13 @@ const sizes = [
   [60_000, "min"],
 ] as const;
 
-/** A time span for people: 40 ms, 2.1 s, 3 min 20 s. */
-export function span(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1_000);
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
-}
+/** A text that a terminal shows and does not obey. */
+export const harmless = (text: string): string =>
+  text.replace(/\p{Cc}/gu, (char) =>
+    char === "\t" || char === "\n" ? char : `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
+
+/** Sequences that set colours, and do nothing else. */
+const colours = new RegExp(`(${String.fromCharCode(27)}\\[[\\d;]*m)`);
+
+const escaped = (char: string): string => `\\u00${char.charCodeAt(0).toString(16)}`;

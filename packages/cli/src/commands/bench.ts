@@ -1,4 +1,5 @@
 import type { StatusBody } from "@millrace/api";
+import { span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { count } from "../count.js";
 import { endpointId } from "../endpoints.js";
@@ -6,7 +7,6 @@ import { exits } from "../exit.js";
 import { readInput } from "../input.js";
 import { ended } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
-import { span } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 /** The command that measures an endpoint. */

@@ -1,11 +1,11 @@
 import type { Endpoint, LogLine, ReleaseView, ScalingDecision, Worker } from "@millrace/api";
-import { shortName } from "@millrace/api/words";
+import { shortName, span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
 import { followEvents } from "../events.js";
 import { exits } from "../exit.js";
 import { jsonNote } from "../json-note.js";
-import { ago, span, type Terminal } from "../terminal.js";
+import { ago, harmless, type Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 /** Commands that show what an endpoint's workers do, and why. */
@@ -151,6 +151,6 @@ function show(terminal: Terminal, line: LogLine | { readonly note: string }): vo
   }
   const at = terminal.styled("dim", new Date(line.at).toTimeString().slice(0, 8));
   terminal.print(
-    `${at}  ${terminal.styled("dim", `${shortName(line.workerId)} │`)} ${terminal.harmless(line.message ?? line.text)}`,
+    `${at}  ${terminal.styled("dim", `${shortName(line.workerId)} │`)} ${harmless(line.message ?? line.text)}`,
   );
 }

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { exits, Failure } from "../exit.js";
 import { readFields } from "../fields.js";
 import { jsonNote } from "../json-note.js";
 import { type Noun, nouns } from "../nouns.js";
@@ -91,7 +90,7 @@ function deleting(group: Command, noun: Noun, loss: (resource: Resource) => stri
       const found = await find(calls, noun, given);
       if (!yes) {
         const why = `This deletes the ${noun.noun} "${given}": ${loss(found)}.`;
-        throw new Failure(exits.usage, why, `millrace ${noun.noun} delete ${given} --yes`);
+        await tools.terminal(command).confirm(why, `millrace ${noun.noun} delete ${given} --yes`);
       }
       if (noun.remove) await noun.remove(calls, found);
       else await calls.call("DELETE", `${noun.path}/${found.id}`);

@@ -1,10 +1,8 @@
 import type { HealthBody, StatusBody } from "@millrace/api";
-import { jobErrorOf } from "@millrace/api/words";
+import { jobErrorOf, span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
-import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";
-import { span } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 /** Commands for the queue of an endpoint. */
@@ -70,8 +68,7 @@ export function queueCommands(program: Command, tools: Tools): void {
       const endpoint = await endpointId(calls, given);
       if (!options.yes) {
         const { jobs } = await calls.call<HealthBody>("GET", `/v2/${endpoint}/health`);
-        throw new Failure(
-          exits.usage,
+        await terminal.confirm(
           `This cancels the ${jobs.inQueue} jobs that wait at "${given}".`,
           `millrace purge ${given} --yes`,
         );

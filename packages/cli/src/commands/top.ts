@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Endpoint, HealthBody } from "@millrace/api";
+import type { Endpoint, HealthBody, Worker } from "@millrace/api";
 import type { Command } from "commander";
 import type { Calls } from "../calls.js";
 import { listEndpoints } from "../endpoints.js";
@@ -15,6 +15,8 @@ const lookMs = 1_000;
 interface Row {
   readonly name: string;
   readonly health: HealthBody;
+  /** How many GPUs its workers have. */
+  readonly gpus: number;
 }
 
 const columns: readonly Column<Row>[] = [
@@ -26,6 +28,7 @@ const columns: readonly Column<Row>[] = [
   { title: "workers idle", of: ({ health }) => health.workers.idle },
   { title: "busy", of: ({ health }) => health.workers.running },
   { title: "starting", of: ({ health }) => health.workers.initializing },
+  { title: "GPUs", of: ({ gpus }) => gpus },
 ];
 
 /** The command that shows what goes on, until it is interrupted. */
@@ -34,7 +37,7 @@ export function topCommand(program: Command, tools: Tools): void {
     .command("top")
     .description("Watch all endpoints: their jobs and workers, every second.")
     .option("--once", "print it once and end; so does every output that is no terminal")
-    .addHelpText("after", jsonNote("one array of objects with name and health"))
+    .addHelpText("after", jsonNote("one array of objects with name, health and gpus, the number that its workers have"))
     .action(async ({ once }: { once?: true }, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const { out } = tools.streams;
@@ -48,7 +51,9 @@ export function topCommand(program: Command, tools: Tools): void {
         const rows = await look(calls);
         const busy = rows.reduce((sum, { health }) => sum + health.jobs.inProgress, 0);
         const waiting = rows.reduce((sum, { health }) => sum + health.jobs.inQueue, 0);
-        const head = `${calls.url}   ${waiting} waiting   ${busy} running   ${new Date().toTimeString().slice(0, 8)}`;
+        const gpus = rows.reduce((sum, row) => sum + row.gpus, 0);
+        const counts = `${waiting} waiting   ${busy} running   ${gpus} GPUs in use`;
+        const head = `${calls.url}   ${counts}   ${new Date().toTimeString().slice(0, 8)}`;
         screen(`${terminal.styled("bold", head)}\n\n${terminal.tableText(rows, columns)}`);
         await sleep(lookMs);
       }
@@ -62,10 +67,18 @@ async function look(calls: Calls): Promise<Row[]> {
   const askOnAndOn = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { id, name } = next;
-      rows.push({ name, health: await calls.call<HealthBody>("GET", `/v2/${id}/health`) });
+      const health = await calls.call<HealthBody>("GET", `/v2/${id}/health`);
+      rows.push({ name, health, gpus: await gpusOf(calls, id, health) });
     }
   };
   await Promise.all(Array.from({ length: askedAtOnce }, askOnAndOn));
   const load = ({ health }: Row) => health.jobs.inQueue + health.jobs.inProgress;
   return rows.sort((one, other) => load(other) - load(one) || (one.name < other.name ? -1 : 1));
+}
+
+/** How many GPUs an endpoint's workers have; without workers nothing is asked. */
+async function gpusOf(calls: Calls, endpointId: string, { workers }: HealthBody): Promise<number> {
+  if (Object.values(workers).every((count) => count === 0)) return 0;
+  const living = await calls.call<Worker[]>("GET", `/v1/endpoints/${endpointId}/workers`);
+  return living.reduce((sum, { gpus }) => sum + gpus.length, 0);
 }

@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { StatusBody } from "@millrace/api";
+import { span } from "@millrace/api/words";
 import { exits, Failure } from "../exit.js";
-import { span, type Terminal } from "../terminal.js";
+import type { Terminal } from "../terminal.js";
 
 /** A job and what must come of it: the `output`, or an `error` that contains a text. */
 export interface Check {

@@ -92,10 +92,11 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   ],
   server: serverRules,
   cli: [
-    { who: /^terminal$/, own: "everything", npm: ["cli-progress", "cli-table3", "ora"] },
+    { who: /^terminal$/, own: "everything", npm: ["@clack/prompts", "cli-progress", "cli-table3", "ora"] },
     { who: /^resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
     { who: /^main$/, own: "everything", npm: ["@millrace/server"] },
+    { who: /^commands\/serve$/, own: "everything", npm: ["@millrace/server", "commander"] },
     { who: /^completion$/, own: "everything", npm: ["@bomb.sh/tab", "commander"] },
     { who: /^commands\/top$/, own: "everything", npm: ["@millrace/api", "commander", "log-update"] },
     { who: /^deploy\/config$/, own: "everything", npm: ["typebox", "smol-toml", "yaml"] },

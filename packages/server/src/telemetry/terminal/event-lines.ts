@@ -1,3 +1,4 @@
+import { span } from "@millrace/api";
 import type { MillraceEvent } from "../../events.js";
 
 /** What a line is about, which decides its mark and colour. */
@@ -117,11 +118,3 @@ function inOneLine(why: string): string {
 }
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
-
-/** A time span for people: 40 ms, 2.1 s, 3 min 20 s. */
-export function span(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
-  const seconds = Math.round(ms / 1_000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-}

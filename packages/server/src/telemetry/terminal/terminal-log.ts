@@ -1,12 +1,12 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import { jobErrorOf, shortJobId, shortName } from "@millrace/api";
+import { jobErrorOf, shortJobId, shortName, span } from "@millrace/api";
 import { harmless } from "../../domain/plain-text.js";
 import type { MillraceEvent } from "../../events.js";
 import { limits } from "../../limits/index.js";
 import { bounded } from "./bounded.js";
 import { Crashes } from "./crashes.js";
-import { type EventLine, type Kind, lineOf, span } from "./event-lines.js";
+import { type EventLine, type Kind, lineOf } from "./event-lines.js";
 import { missingModule, shownText, type WorkerLine } from "./worker-lines.js";
 
 /** What the terminal's lines are made from. */

@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import type { Tools } from "../tools.js";
+
+/** The command that runs the service itself, in this process. */
+export function serveCommand(program: Command, tools: Tools): void {
+  program
+    .command("serve")
+    .description("Run the service: queue, workers, and the API for both.")
+    .option("--port <port>", "the port to listen on; MILLRACE_PORT")
+    .option("--host <address>", "the address to listen on; MILLRACE_HOST")
+    .option("--data-dir <folder>", "the folder that holds everything; MILLRACE_DATA_DIR")
+    .addHelpText(
+      "after",
+      `
+Settings are environment variables that begin with MILLRACE_. Stops at Ctrl-C: workers finish what they can, other
+jobs go back to the queue.
+
+Example:
+  millrace serve --port 9000 --data-dir ./data`,
+    )
+    .action(async ({ port, host, dataDir }: { port?: string; host?: string; dataDir?: string }) => {
+      tools.endsItself(); // the service has its own way to stop
+      const given = { MILLRACE_PORT: port, MILLRACE_HOST: host, MILLRACE_DATA_DIR: dataDir };
+      for (const [name, value] of Object.entries(given)) if (value !== undefined) process.env[name] = value;
+      await import("@millrace/server/main");
+    });
+}
