@@ -8,11 +8,12 @@ enableCompileCache();
 const { version, commit } = readAbout(process.env.MILLRACE_COMMIT);
 const interruption = new AbortController();
 let endsItself = false;
-for (const signal of ["SIGINT", "SIGTERM"] as const)
-  process.on(signal, () => {
-    interruption.abort();
-    if (!endsItself) process.exit(exits.interrupted);
-  });
+const signals = ["SIGINT", "SIGTERM"] as const;
+const interrupt = () => {
+  interruption.abort();
+  if (!endsItself) process.exit(exits.interrupted);
+};
+for (const signal of signals) process.on(signal, interrupt);
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error; // whoever read the output has enough
   process.exit(exits.done);
@@ -25,6 +26,9 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   interrupted: interruption.signal,
   endsItself: () => {
     endsItself = true;
+  },
+  leavesSignals: () => {
+    for (const signal of signals) process.off(signal, interrupt);
   },
   version: commit === undefined ? version : `${version} (${commit})`,
 });

@@ -29,6 +29,8 @@ export interface Run {
   readonly interrupted: AbortSignal;
   /** Keeps the first Ctrl-C from ending the process. */
   readonly endsItself: () => void;
+  /** Leaves signals to whoever listens, and to the system until somebody does. */
+  readonly leavesSignals: () => void;
   readonly version: string;
 }
 
@@ -48,6 +50,7 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
     folder,
     interrupted: run.interrupted,
     endsItself: run.endsItself,
+    leavesSignals: run.leavesSignals,
     terminal: (command) => new Terminal(streams, optionsOf(command).json === true),
     calls: (command) =>
       openCalls(

@@ -14,6 +14,8 @@ export interface Tools {
   readonly interrupted: AbortSignal;
   /** Says that the command ends by itself after a Ctrl-C, when it has put things in order. */
   endsItself(): void;
+  /** Leaves signals to the service that this process becomes. */
+  leavesSignals(): void;
   /** The terminal, as the command's options want it. */
   terminal(command: Command): Terminal;
   /** Calls of the server that the command's options name. */

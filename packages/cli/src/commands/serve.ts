@@ -19,7 +19,7 @@ Example:
   millrace serve --port 9000 --data-dir ./data`,
     )
     .action(async ({ port, host, dataDir }: { port?: string; host?: string; dataDir?: string }) => {
-      tools.endsItself(); // the service has its own way to stop
+      tools.leavesSignals();
       const given = { MILLRACE_PORT: port, MILLRACE_HOST: host, MILLRACE_DATA_DIR: dataDir };
       for (const [name, value] of Object.entries(given)) if (value !== undefined) process.env[name] = value;
       await import("@millrace/server/main");
