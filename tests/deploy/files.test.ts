@@ -65,6 +65,16 @@ describe("deploy/compose.yaml", () => {
     });
   });
 
+  it("is read by Debian's docker-compose", (test) => {
+    const folder = makeFolder(test);
+    makeEnv(folder);
+    copyFileSync(join(root, "deploy/compose.yaml"), join(folder, "compose.yaml"));
+    const words = ["-f", join(folder, "compose.yaml"), "--env-file", join(folder, ".env"), "config"];
+    const read = spawnSync("/usr/bin/docker-compose", words, { encoding: "utf8" });
+    expect(read).toMatchObject({ status: 0, stderr: "" });
+    expect(read.stdout).toContain("read_only: true");
+  });
+
   it("has no default password, and gives containers no more than they need", () => {
     const compose = text("compose.yaml");
     for (const [, name, fallback] of compose.matchAll(/\$\{(\w+)(:[^}]*)\}/g)) {
