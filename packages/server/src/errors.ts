@@ -41,6 +41,10 @@ export const busy = () =>
     retryAfterSeconds: 1,
   });
 
+/** The database does not answer: a call that may be sent again may succeed soon. */
+export const storeAway = () =>
+  new Refusal("UNAVAILABLE", "The database does not answer just now; try again in a second.", { retryAfterSeconds: 1 });
+
 export const endpointNotFound = (id: string) =>
   new Refusal(
     "ENDPOINT_NOT_FOUND",

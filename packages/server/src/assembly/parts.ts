@@ -1,4 +1,5 @@
 import { FairLine } from "../domain/fair-line.js";
+import { limits } from "../limits/index.js";
 import { gateTallies } from "../lines/gate-tallies.js";
 import { HeldCalls } from "../lines/held-calls.js";
 import { lending } from "../lines/lent-texts.js";
@@ -34,6 +35,7 @@ export function connectParts(world: World): Parts {
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
     purges: new FairLine(),
+    changes: new FairLine(limits.changesAtOnce),
     queueRoom: new QueueRoom(clock),
     heldCalls: new HeldCalls(() => bell.ring("calls")),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),

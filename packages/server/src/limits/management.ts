@@ -6,7 +6,7 @@ export const management = {
   managementValuesMax: 10_000, // names and values of its JSON: 5,000 variables; 60,000 take 50 ms to parse and check
   managementDepthMax: 32, // of its JSON; an endpoint takes 3, variables of GraphQL 12
   changesWaitingMax: 2_000, // of one owner; more are refused until some are made
-  releasedAtOnce: 20, // endpoints that a change of their template releases before other owners' changes
+  releasedAtOnce: 5, // endpoints that a change of their template releases before other owners' changes
   restV2PerMinuteMax: 6_000, // requests of one user to one server; the contract leaves REST v1 unlimited
   podsPerUserMax: 1_000,
   podEndMsMax: 366 * day, // until the time at which a pod stops or is deleted by itself

@@ -35,6 +35,8 @@ export interface Parts
   readonly heldCalls: HeldCalls;
   /** The batches of all purges, one at a time: many at once would be one long commit. */
   readonly purges: FairLine;
+  /** Jobs that clients cancel or give a ttl: each is a write of its own, and one client may have thousands. */
+  readonly changes: FairLine;
   readonly queueRoom: QueueRoom;
   /** Matches load-balanced requests with workers. */
   readonly gate: Gate;

@@ -5,7 +5,7 @@ import { cancelJob } from "./change-job.js";
 
 /** Cancels a job whose client has gone. A job that has ended meanwhile stays as it is. Never throws. */
 export async function abandonJob(
-  needs: Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">,
+  needs: Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "changes">,
   endpoint: Endpoint,
   jobId: string,
 ): Promise<void> {

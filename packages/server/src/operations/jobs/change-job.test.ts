@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { topics } from "../../bell.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { refused, Scene } from "../../testing/scene-fixture.js";
 import { cancelJob, cancelWaiting, setTtl, timeOutJob } from "./change-job.js";
@@ -31,6 +32,24 @@ async function ended(status: string, body: object = { input: {} }): Promise<stri
 }
 
 describe("Cancelling", () => {
+  it("of one job need not wait for another owner's thousands", async () => {
+    const other = { ...endpoint, ownerNo: endpoint.ownerNo + 1 };
+    const [last = "", ...many] = await Promise.all(Array.from({ length: 101 }, () => scene.submit(endpoint)));
+    const jobs = {
+      ...scene.parts.jobs,
+      change: async (changing: Parameters<typeof scene.parts.jobs.change>[0]) => {
+        await new Promise(setImmediate); // a database that answers one after the other
+        return scene.parts.jobs.change(changing);
+      },
+    };
+    const parts = { ...scene.parts, jobs };
+    let cancelled = 0;
+    const cancels = many.map((id) => cancelJob(parts, endpoint, id).then(() => cancelled++));
+    await cancelJob(parts, other, last);
+    expect(cancelled).toBeLessThan(3 * limits.changesAtOnce);
+    await Promise.all(cancels);
+  });
+
   it("takes a waiting job out of the queue", async () => {
     const id = await scene.submit(endpoint);
     await cancelJob(scene.parts, endpoint, id);

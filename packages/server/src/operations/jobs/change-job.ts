@@ -28,14 +28,16 @@ export function announceEnd(
 }
 
 /** Cancels a waiting or running job (contract: `/cancel`). Cancelling a CANCELLED job succeeds again. */
-export async function cancelJob(needs: Changing, endpoint: Endpoint, jobId: string): Promise<void> {
+export async function cancelJob(needs: Changing & Needs<"changes">, endpoint: Endpoint, jobId: string): Promise<void> {
   for (;;) {
     const job = await findJob(needs, endpoint, jobId);
     if (job.status === "CANCELLED") return;
     if (!mayHappen("cancel", job.status)) {
       throw new Refusal("INVALID_STATE", `The job is ${job.status}: only a waiting or running job can be cancelled.`);
     }
-    const ended = await needs.jobs.change({ job, change: { by: "cancel" }, now: needs.clock.now() });
+    const ended = await needs.changes.do(endpoint.ownerNo, () =>
+      needs.jobs.change({ job, change: { by: "cancel" }, now: needs.clock.now() }),
+    );
     if (!ended) continue; // it has changed meanwhile: look again
     announceEnd(needs, endpoint.no, ended);
     if (job.status === "IN_PROGRESS") ringStops(needs, job.workerNo);
@@ -44,16 +46,22 @@ export async function cancelJob(needs: Changing, endpoint: Endpoint, jobId: stri
 }
 
 /** Sets a job's ttl, counted from its submission (`/status?ttl=`). If that has passed already, the job is deleted. */
-export async function setTtl(needs: Changing, endpoint: Endpoint, jobId: string, ttlMs: number): Promise<void> {
+export async function setTtl(
+  needs: Changing & Needs<"changes">,
+  endpoint: Endpoint,
+  jobId: string,
+  ttlMs: number,
+): Promise<void> {
   if (!Number.isInteger(ttlMs) || ttlMs < limits.ttlMsMin || ttlMs > limits.ttlMsMax) {
     throw invalid(`'ttl' must be a whole number of milliseconds from ${limits.ttlMsMin} to ${limits.ttlMsMax}.`);
   }
   const job = await findJob(needs, endpoint, jobId);
   const now = needs.clock.now();
-  const found = await needs.jobs.setTtl({ job, ttlEndAt: job.createdAt + ttlMs, now });
+  const ttl = { job, ttlEndAt: job.createdAt + ttlMs, now };
+  const found = await needs.changes.do(endpoint.ownerNo, () => needs.jobs.setTtl(ttl));
   needs.bell.ring("expiries");
   if (job.createdAt + ttlMs <= now) {
-    await deleteExpired(needs, now); // once the caller is told that it is gone, it must not be counted any more
+    await needs.changes.do(endpoint.ownerNo, () => deleteExpired(needs, now)); // once the caller is told that it is gone, it must not be counted any more
     needs.bell.ring(topics.demand(endpoint.no));
   }
   needs.bell.ring(topics.job(jobId)); // requests waiting for this job look again, in case it is gone

@@ -18,13 +18,13 @@ export async function coolStatements(): Promise<Record<string, string>> {
     createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };
-  const stores = tableStores({
+  const stores = tableStores(() => ({
     sql: new Kysely<Tables>({ dialect }),
     texts: textsInPlace,
     read: async (query) => note(query, /from "receiver"/.test(query.sql) ? [{ no: 1 }] : []) as never,
     write: async (queries) =>
       queries.map((query) => note(query, [{ no: 1, settings: "{}", handle: null, exit: null }])),
-  });
+  }));
   const settings = { ...endpointDefaults, name: "a", templateId: "b" };
   const { endpoints, workers, deliveries, receivers, decisions, access, hosts } = stores;
   await endpoints.all();

@@ -24,8 +24,8 @@ import { postgresChunkStore } from "./texts/chunks.js";
 import { createWorker, placeWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
 
-/** Statements of the cool tables, in one commit. */
-const statementsVerb: Verb<[queries: readonly CompiledQuery[]], unknown[][]> = {
+/** Statements of a store of cool tables, in one commit. Stores take turns: thousands of deliveries may wait to be recorded. */
+const statementsVerb = (): Verb<[queries: readonly CompiledQuery[]], unknown[][]> => ({
   callsMax: 1,
   async run({ connection }, [[queries] = [[]]]) {
     const run = async () => {
@@ -35,22 +35,27 @@ const statementsVerb: Verb<[queries: readonly CompiledQuery[]], unknown[][]> = {
     };
     return [queries.length === 1 ? await run() : await transaction(connection, run)];
   },
-};
-
-const postgresRunner = (reads: Connections, words: Lanes): Runner => ({
-  sql: new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  }),
-  rowVersion: "xmin::text",
-  texts: textsInPlace,
-  read: (query) => reads.read(query.sql, query.parameters),
-  write: (queries) => words.call(statementsVerb, [queries]),
 });
+
+const sql = new Kysely<Tables>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+});
+
+function postgresRunner(reads: Connections, words: Lanes): Runner {
+  const statements = statementsVerb();
+  return {
+    sql,
+    rowVersion: "xmin::text",
+    texts: textsInPlace,
+    read: (query) => reads.read(query.sql, query.parameters),
+    write: (queries) => words.call(statements, [queries]),
+  };
+}
 
 /**
  * Texts are stored as they arrived, whatever they contain: a database with another encoding would change or refuse
@@ -79,7 +84,11 @@ export interface PostgresOptions {
 export async function openPostgres({ url, serverId, onBack }: PostgresOptions): Promise<Stores> {
   const reads = new Connections(url, limits.readersMax);
   const textReads = new Connections(url, limits.textReadersMax);
-  const writes = new Connections(url, 2 * limits.wordLanes + 1);
+  // however many read the queue, resources can be changed, and servers hear of each other
+  const tableReads = new Connections(url, limits.tableReadersMax);
+  const ownReads = new Connections(url, limits.ownReadersMax);
+  const writes = new Connections(url, 2 * limits.wordLanes + 2);
+  const pools = [reads, textReads, tableReads, ownReads, writes];
   try {
     const serverNo = await writes.lend(async (connection) => {
       await checkEncoding(connection);
@@ -95,7 +104,8 @@ export async function openPostgres({ url, serverId, onBack }: PostgresOptions): 
     const numbersOf = (first: number) => Array.from({ length: limits.wordLanes }, (_, n) => lane(first + n));
     const words = new Lanes(writes, numbersOf(0), 2, onBack);
     const calls = new Lanes(writes, numbersOf(limits.wordLanes), 1, onBack);
-    const tables = tableStores(postgresRunner(reads, words));
+    const grants = new Lanes(writes, numbersOf(2 * limits.wordLanes).slice(0, 1), 1, onBack);
+    const tables = tableStores(() => postgresRunner(tableReads, words));
     return {
       ...tables,
       workers: { ...tables.workers, create: createWorker(words, serverNo), place: placeWorker(words, serverNo) },
@@ -103,15 +113,15 @@ export async function openPostgres({ url, serverId, onBack }: PostgresOptions): 
       reader: postgresJobReader(reads, textReads),
       tallies: postgresTallyReader(reads),
       chunks: postgresChunkStore(reads, textReads, words),
-      shared: postgresSharedStore(reads, words, { no: serverNo, id: serverId }),
-      ping: async () => void (await reads.read("SELECT 1", [])),
+      shared: postgresSharedStore({ reads: ownReads, words, grants }, { no: serverNo, id: serverId }),
+      ping: async () => void (await ownReads.read("SELECT 1", [])),
       close: async () => {
-        await Promise.all([words.close(), calls.close()]);
-        await Promise.all([reads.close(), textReads.close(), writes.close()]);
+        await Promise.all([words.close(), calls.close(), grants.close()]);
+        await Promise.all(pools.map((pool) => pool.close()));
       },
     };
   } catch (error) {
-    await Promise.all([reads.close(), textReads.close(), writes.close()]);
+    await Promise.all(pools.map((pool) => pool.close()));
     throw error;
   }
 }

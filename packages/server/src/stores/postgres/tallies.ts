@@ -55,7 +55,7 @@ const added = Object.entries(counts)
   .join(", ");
 
 export const tallySql = {
-  tally: `SELECT ${added} FROM tally WHERE endpoint_no = $1 HAVING count(*) > 0`,
+  tally: `SELECT endpoint_no, ${added} FROM tally WHERE endpoint_no = ANY ($1::bigint[]) GROUP BY endpoint_no`,
   waiting: "SELECT coalesce(sum(waiting), 0)::bigint AS waiting FROM tally WHERE endpoint_no = ANY ($1::bigint[])",
   oldest: `SELECT queued_at FROM job WHERE endpoint_no = $1 AND status = ${code.IN_QUEUE} AND low_priority = 0 ORDER BY place LIMIT 1`,
   holdings: `SELECT w.endpoint_no, w.no, (SELECT count(*) FROM job j WHERE j.worker_no = w.no AND ${isHeld("j")}) AS held
@@ -67,9 +67,10 @@ export const tallySql = {
 
 /** Reads of an endpoint's counts: the sum of the rows of all lanes. */
 export function postgresTallyReader(reads: Connections): TallyReader {
-  const tally = async (no: number): Promise<Tally> => ({
-    ...none,
-    ...(await reads.read<Tally>(tallySql.tally, [no]))[0],
+  const tally = gathered(async (asked: readonly number[]): Promise<Tally[]> => {
+    const rows = await reads.read<Tally & { endpoint_no: number }>(tallySql.tally, [numbers([...new Set(asked)])]);
+    const found = new Map(rows.map(({ endpoint_no, ...counts }) => [endpoint_no, counts]));
+    return asked.map((no) => found.get(no) ?? none);
   });
   // a list asks for the same endpoint once per waiting job
   const holdings = gathered(async (asked: readonly number[]) => {

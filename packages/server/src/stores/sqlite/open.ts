@@ -77,8 +77,9 @@ export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
   const texts = new TextCutter(readDb);
   writer.dropStaged(stagedTexts(readDb));
   const alive = readDb.prepare("SELECT 1");
+  const runner = sqliteRunner(readDb, writer);
   return {
-    ...tableStores(sqliteRunner(readDb, writer)),
+    ...tableStores(() => runner),
     jobs: sqliteJobStore(writer, texts),
     reader: sqliteJobReader(readDb, textDb),
     tallies: sqliteTallyReader(readDb),

@@ -114,7 +114,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
 
   it("finds the deliveries of a job by its id", async () => {
     const asked: string[] = [];
-    const stores = tableStores({
+    const stores = tableStores(() => ({
       sql: new Kysely<Tables>({
         dialect: {
           createAdapter: () => new SqliteAdapter(),
@@ -129,7 +129,7 @@ describe(`With ${rows.toLocaleString("en")} jobs stored`, () => {
         return [];
       },
       write: async () => [],
-    });
+    }));
     await stores.deliveries.list({ endpointNos: [1, 2], jobId: "job", limit: 10 });
     expect(asked.flatMap(planOf).join("\n")).toMatch(
       /^SEARCH delivery USING INDEX delivery_job_id \(job_id=\? AND endpoint_no=\?\)/,

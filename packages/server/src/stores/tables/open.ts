@@ -11,9 +11,9 @@ import { secretStore } from "./secrets.js";
 import { usageStore } from "./usage.js";
 import { hostStore, workerStore } from "./workers.js";
 
-/** The stores of the cool tables, the same code for both databases. */
+/** The stores of the cool tables, the same code for both databases; `newRunner` is called for each of them. */
 export function tableStores(
-  plainRunner: Runner,
+  newRunner: () => Runner,
 ): Pick<
   Stores,
   | "endpoints"
@@ -30,20 +30,20 @@ export function tableStores(
   | "usage"
   | "receivers"
 > {
-  const runner = audited(plainRunner);
+  const runner = () => audited(newRunner());
   return {
-    endpoints: endpointStore(runner),
-    templates: templateStore(runner),
-    volumes: volumeStore(runner),
-    registryAuths: registryAuthStore(runner),
-    workers: workerStore(runner),
-    access: accessStore(runner),
-    secrets: secretStore(runner),
-    audit: auditStore(runner),
-    decisions: decisionStore(runner),
-    deliveries: deliveryStore(runner),
-    hosts: hostStore(runner),
-    usage: usageStore(runner),
-    receivers: receiverStore(runner),
+    endpoints: endpointStore(runner()),
+    templates: templateStore(runner()),
+    volumes: volumeStore(runner()),
+    registryAuths: registryAuthStore(runner()),
+    workers: workerStore(runner()),
+    access: accessStore(runner()),
+    secrets: secretStore(runner()),
+    audit: auditStore(runner()),
+    decisions: decisionStore(runner()),
+    deliveries: deliveryStore(runner()),
+    hosts: hostStore(runner()),
+    usage: usageStore(runner()),
+    receivers: receiverStore(runner()),
   };
 }

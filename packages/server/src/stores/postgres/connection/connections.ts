@@ -1,6 +1,6 @@
 import pg from "pg";
 import { realTime } from "../../../clock.js";
-import { busy } from "../../../errors.js";
+import { storeAway } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { storable } from "./arrays.js";
 import type { Connection } from "./connection.js";
@@ -142,7 +142,7 @@ export class Connections {
         return rows;
       } catch (error) {
         if (!isLost(error)) throw worded(error);
-        if (realTime.monotonicMs() > giveUpAt) throw busy();
+        if (realTime.monotonicMs() > giveUpAt) throw storeAway();
         await realTime.sleep(limits.reconnectMs);
       }
     }

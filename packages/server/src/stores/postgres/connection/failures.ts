@@ -1,4 +1,4 @@
-import { busy, Refusal } from "../../../errors.js";
+import { busy, Refusal, storeAway } from "../../../errors.js";
 
 const codeOf = (error: unknown): string => (error as { code?: string } | undefined)?.code ?? "";
 
@@ -24,7 +24,8 @@ const isFull = (error: unknown): boolean => /^53(100|200)$/.test(codeOf(error));
 
 /** The error that a caller sees: a lost connection is a temporary failure, and a full disk has its own error. */
 export function worded(error: unknown): unknown {
-  if (isLost(error) || isConflict(error)) return busy();
+  if (isLost(error)) return storeAway();
+  if (isConflict(error)) return busy();
   if (isFull(error)) return new Refusal("STORAGE_FULL", "The database's disk is full; free some space and try again.");
   return error;
 }

@@ -15,7 +15,7 @@ export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
     take: (asked) => words.call(take, [asked]),
     settle: (report) => words.call(settleVerb, [report], report.verdict.output?.length ?? 0),
     progress: (said) => words.call(progressVerb, [said], said.progress.length),
-    change: (changing) => words.call(changeVerb, [changing]),
+    change: (changing) => (changing.change.by === "cancel" ? calls : words).call(changeVerb, [changing]),
     begin: (begun) => words.call(beginVerb, [begun]),
     setTtl: (ttl) => calls.call(setTtlVerb, [ttl]),
     confirmStopped: (stopped) => words.call(confirmStoppedVerb, [stopped]),

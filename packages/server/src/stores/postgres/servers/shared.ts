@@ -77,16 +77,20 @@ export const sharedSql = {
   workersSince: `SELECT * FROM worker WHERE (ended_at IS NULL OR ended_at > $2) AND age(xmin) <= age($1::text::xid8::xid)`,
   changesSince: "SELECT DISTINCT name, no FROM changed_row WHERE written_by >= $1::text::xid8",
   forgetChanges: "DELETE FROM changed_row WHERE written_by < $1::text::xid8",
-  lockName: "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))",
+  lockNames: "SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest($1::text[]) AS name",
   forgetGrants: "DELETE FROM rate_grant WHERE bucket <= $1 - $2::bigint",
   grant: statement(
-    ["name", "bucket", "limit", "count", "buckets"],
+    ["names", "at", "limits", "counts", "buckets"],
     `
-  WITH wanted AS (
-    SELECT least(:count::bigint, :limit::bigint - coalesce((SELECT sum(granted) FROM rate_grant WHERE name = :name AND bucket > :bucket - :buckets::bigint), 0)) AS n)
-  INSERT INTO rate_grant AS g (name, bucket, granted) SELECT :name::text, :bucket::bigint, n FROM wanted WHERE n > 0
-  ON CONFLICT (name, bucket) DO UPDATE SET granted = g.granted + excluded.granted
-  RETURNING (SELECT n FROM wanted) AS granted`,
+  WITH asked AS MATERIALIZED (
+    SELECT * FROM unnest(:names::text[], :at::bigint[], :limits::bigint[], :counts::bigint[]) AS a (name, bucket, most, count)),
+  wanted AS MATERIALIZED (
+    SELECT name, bucket, least(count, most - coalesce(
+      (SELECT sum(granted) FROM rate_grant g WHERE g.name = a.name AND g.bucket > a.bucket - :buckets::bigint), 0)) AS n FROM asked a),
+  given AS (
+    INSERT INTO rate_grant AS g (name, bucket, granted) SELECT name, bucket, n FROM wanted WHERE n > 0 ORDER BY name
+    ON CONFLICT (name, bucket) DO UPDATE SET granted = g.granted + excluded.granted)
+  SELECT name, greatest(n, 0)::bigint AS granted FROM wanted`,
   ),
 };
 
@@ -181,21 +185,40 @@ const forgetChangesVerb: Verb<[mark: string], void> = {
 const bucketMs = 100;
 const buckets = limits.rateWindowMs / bucketMs;
 
+/** In the order of their names, so that two servers that ask for the same ones lock them in the same order. */
 const grantVerb: Verb<[Grant], number> = {
-  callsMax: 1,
-  async run({ connection }, [args]) {
-    const [{ name, limit, count, now }] = args as [Grant];
-    const bucket = Math.floor(now / bucketMs);
+  callsMax: limits.grantsAtOnce,
+  key: ({ name }) => name,
+  inKeyOrder: true,
+  async run({ connection }, calls) {
+    const names = texts(calls.map(([{ name }]) => name));
+    const values = {
+      names,
+      at: numbers(calls.map(([{ now }]) => Math.floor(now / bucketMs))),
+      limits: numbers(calls.map(([{ limit }]) => limit)),
+      counts: numbers(calls.map(([{ count }]) => count)),
+      buckets,
+    };
     const rows = await transaction(connection, async () => {
-      await connection.query(sharedSql.lockName, [name]);
-      return connection.query<{ granted: number }>(...sharedSql.grant.with({ name, bucket, limit, count, buckets }));
+      await connection.query(sharedSql.lockNames, [names]);
+      return connection.query<{ name: string; granted: number }>(...sharedSql.grant.with(values));
     });
-    return [rows[0]?.granted ?? 0];
+    const granted = new Map(rows.map((row) => [row.name, row.granted]));
+    return calls.map(([{ name }]) => granted.get(name) ?? 0);
   },
 };
 
+/** What a server's connections to the others' database are for. */
+interface SharedConnections {
+  /** For the lock of changes, and what servers tell each other. */
+  readonly reads: Connections;
+  readonly words: Lanes;
+  /** Every request that counts against a limit waits for one of these. */
+  readonly grants: Lanes;
+}
+
 /** What servers on one database exchange: leases, hosts, workers' signs of life, rates. */
-export function postgresSharedStore(reads: Connections, words: Lanes, self: Self): SharedStore {
+export function postgresSharedStore({ reads, words, grants }: SharedConnections, self: Self): SharedStore {
   let forgetAt = 0;
   const forgetVerb: Verb<[bucket: number], void> = {
     callsMax: 1,
@@ -212,9 +235,9 @@ export function postgresSharedStore(reads: Connections, words: Lanes, self: Self
     async grant(wanted) {
       if (wanted.now >= forgetAt) {
         forgetAt = wanted.now + limits.rateWindowMs;
-        await words.call(forgetVerb, [Math.floor(wanted.now / bucketMs)]);
+        await grants.call(forgetVerb, [Math.floor(wanted.now / bucketMs)]);
       }
-      return words.call(grantVerb, [wanted]);
+      return grants.call(grantVerb, [wanted]);
     },
     exclusively: (change) => exclusively(reads, self.no, change),
     freeChanges: (serverNos) => freeChanges(reads, serverNos),
