@@ -200,6 +200,8 @@ export interface TextsQuery extends JobQuery {
 /** A page of an endpoint's jobs. */
 export interface PageQuery {
   readonly endpointNo: number;
+  /** Whose list it is: owners take turns. */
+  readonly ownerNo?: number;
   readonly status?: JobStatus;
   readonly limit: number;
   readonly bytesMax?: number;

@@ -50,7 +50,14 @@ export async function listJobs(needs: Listing, endpoint: Endpoint, query: JobQue
 }
 
 const readSlice = (needs: Listing, endpoint: Endpoint, query: JobQuery, bytesMax: number, gone: Signal) =>
-  needs.reader.list({ ...query, endpointNo: endpoint.no, bytesMax, gone, now: needs.clock.now() });
+  needs.reader.list({
+    ...query,
+    endpointNo: endpoint.no,
+    ownerNo: endpoint.ownerNo,
+    bytesMax,
+    gone,
+    now: needs.clock.now(),
+  });
 
 /**
  * A page and its bytes, read and made a slice at a time, so that other work gets its turn in between. Ends before a job

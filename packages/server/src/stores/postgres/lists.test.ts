@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
 import { listJobs } from "../../operations/jobs/list-jobs.js";
 import { Scene } from "../../testing/scene-fixture.js";
 import type { Connections } from "./connection/connections.js";
@@ -24,4 +25,20 @@ it("A list of waiting jobs takes one query for the running jobs, and one for all
   await scene.close();
   expect(JSON.parse(`[${page.pieces.join("")}]`)).toHaveLength(50);
   expect(asked).toHaveLength(2);
+});
+
+it("A list need not wait for those of another owner's many endpoints", async () => {
+  const order: number[] = [];
+  const reads = {
+    read: async (_text: string, [endpointNo]: readonly number[]) => {
+      await new Promise(setImmediate); // a database that takes its time
+      order.push(endpointNo as number);
+      return [];
+    },
+  } as unknown as Connections;
+  const { list } = postgresJobReader(reads, reads);
+  const of = (ownerNo: number, endpointNo: number) =>
+    list({ ownerNo, endpointNo, limit: 1, bytesMax: limits.requestsSliceBytes, now: 0 });
+  await Promise.all([...Array.from({ length: 100 }, (_, n) => of(1, n)), of(2, 1_000)]);
+  expect(order.indexOf(1_000)).toBeLessThan(3 * limits.pageReadersMax);
 });

@@ -58,7 +58,7 @@ export const readerSql = {
 
 /**
  * Reads of the queue: everything requested in one turn of the event loop is one query. Large texts are read on
- * connections of their own, and slices of pages in turn by endpoint.
+ * connections of their own, and slices of pages in turn by owner.
  */
 export function postgresJobReader(reads: Connections, textReads: Connections): JobReader {
   const find = gathered(async (asked: readonly JobQuery[]) => {
@@ -100,12 +100,20 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
       );
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    list: async ({ endpointNo, status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now }) => {
+    list: async ({
+      endpointNo,
+      ownerNo = 0,
+      status,
+      limit,
+      bytesMax = anySize,
+      beforeNo = Number.MAX_SAFE_INTEGER,
+      now,
+    }) => {
       const values = { endpointNo, beforeNo, now, limit, bytesMax };
       const read = (...statement: Parameters<Connections["read"]>) =>
         bytesMax > limits.requestsSliceBytes
           ? textReads.read<PageRow>(...statement)
-          : pages.do(endpointNo, () => reads.read<PageRow>(...statement));
+          : pages.do(ownerNo, () => reads.read<PageRow>(...statement));
       if (!status) return toPage(await read(...readerSql.list.with(values)));
       const list = isTroubledStatus(status) ? readerSql.listTroubled : readerSql.listStatus;
       return toPage(await read(...list.with({ ...values, status: code[status] })));
