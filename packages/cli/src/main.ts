@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 import { enableCompileCache } from "node:module";
+import { join } from "node:path";
 import { readAbout } from "@millrace/server/about";
 import { exits } from "./exit.js";
 import { runProgram } from "./program.js";
 
-enableCompileCache();
+// not in a folder for temporary files, where others could put what we would run
+enableCompileCache(join(import.meta.dirname, ".compile-cache"));
 const { version, commit } = readAbout(process.env.MILLRACE_COMMIT);
 const interruption = new AbortController();
 let endsItself = false;

@@ -1,3 +1,5 @@
+import { enableCompileCache } from "node:module";
+import { join } from "node:path";
 import { ConfigError, readConfig } from "./config.js";
 import { openDoor } from "./edges/shared/connections/door.js";
 
@@ -27,6 +29,8 @@ if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]))
     1,
   );
 }
+// not in a folder for temporary files, where others could put what we would run
+enableCompileCache(join(import.meta.dirname, ".compile-cache"));
 // our files are private; the keeper gives workers the usual umask
 process.umask(0o077);
 const config = configured();

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { HealthBody, StatusBody } from "@millrace/api";
 import { called } from "../called.js";
 import { type Calls, openCalls } from "../calls.js";
+import type { Env } from "../contexts.js";
 import { type Exit, exits } from "../exit.js";
 import { outputText, untilEnd } from "../jobs.js";
 import { saveByName } from "../saved.js";
@@ -41,7 +42,7 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
   });
   tools.endsItself();
   const calls = openCalls({ url: engine.url, key: engine.key, from: "its data directory" });
-  const served = new Served(calls, terminal, handler, options, python);
+  const served = new Served(calls, terminal, { handler, options, python, env: tools.env });
   const run = async (input: object): Promise<StatusBody> => {
     const { id } = await calls.call<StatusBody>("POST", `/v2/${served.endpoint}/run`, { input });
     // nobody is there who would mend it
@@ -69,28 +70,33 @@ function showVerdict(terminal: Terminal, body: StatusBody): Exit {
   return isDone ? exits.done : exits.failed;
 }
 
+/** What is served, and how. */
+interface Serving {
+  readonly handler: HandlerFile;
+  readonly options: DevOptions;
+  readonly python: PythonFound | undefined;
+  /** The environment that Python is looked for in. */
+  readonly env: Env;
+}
+
 /** The one endpoint of a `dev` engine. */
 class Served {
   readonly #calls: Calls;
   readonly #terminal: Terminal;
   readonly #handler: HandlerFile;
   readonly #options: DevOptions;
+  readonly #env: Env;
   #python: PythonFound | undefined;
   #watching: { close(): void } | undefined;
   endpoint = "";
 
-  constructor(
-    calls: Calls,
-    terminal: Terminal,
-    handler: HandlerFile,
-    options: DevOptions,
-    python: PythonFound | undefined,
-  ) {
+  constructor(calls: Calls, terminal: Terminal, { handler, options, python, env }: Serving) {
     this.#calls = calls;
     this.#terminal = terminal;
     this.#handler = handler;
     this.#options = options;
     this.#python = python;
+    this.#env = env;
   }
 
   async save(): Promise<void> {
@@ -134,7 +140,7 @@ class Served {
   async #replace(files: readonly string[]): Promise<void> {
     try {
       if (this.#handler.isPython && files.some(isNeedsFile)) {
-        this.#python = await findPython(this.#handler, process.env, (text) => this.#event("·", "dim", text));
+        this.#python = await findPython(this.#handler, this.#env, (text) => this.#event("·", "dim", text));
         await this.save();
       }
       await this.#calls.call("POST", `/v1/endpoints/${this.endpoint}/restart`);

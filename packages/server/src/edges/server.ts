@@ -26,6 +26,7 @@ import type { Connections } from "./shared/connections/keep-room.js";
 import { misframed } from "./shared/connections/misframed.js";
 import { isHeldBack } from "./shared/connections/pipelines.js";
 import { laneOf } from "./shared/lanes.js";
+import { buildLazily } from "./shared/lazy-validation.js";
 import { sendPlainRefusal } from "./shared/replies/plain-refusal.js";
 import { asRefusal, requestIdOf, sendRefusal } from "./shared/replies/replies.js";
 import { lendRooms } from "./shared/replies/room.js";
@@ -103,6 +104,7 @@ export async function buildHttp(
     return503OnClosing: false,
     bodyLimit: limits.managementBytesMax,
     genReqId: requestIdOf,
+    schemaController: { compilersFactory: { buildValidator: buildLazily } },
     routerOptions: { maxParamLength: 512, querystringParser: parseQuery },
     ajv: {
       customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true },

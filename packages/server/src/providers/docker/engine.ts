@@ -27,25 +27,26 @@ export function engineAddress(env: Environment): EngineAddress {
     return { host: env.DOCKER_HOST, certificates: isVerified ? folder : undefined };
   }
   const folder = env.DOCKER_CONFIG || join(homedir(), ".docker");
-  const name = env.DOCKER_CONTEXT || jsonOf(join(folder, "config.json"))?.currentContext;
-  if (typeof name !== "string" || name === "" || name === "default")
-    return { host: defaultHost, certificates: undefined };
+  const name = env.DOCKER_CONTEXT || textIn(join(folder, "config.json"), ["currentContext"]);
+  if (name === undefined || name === "" || name === "default") return { host: defaultHost, certificates: undefined };
   const id = createHash("sha256").update(name).digest("hex");
-  const host = jsonOf(join(folder, "contexts/meta", id, "meta.json"))?.Endpoints?.docker?.Host;
-  if (typeof host !== "string") throw new Error(`there is no Docker context '${name}' (docker context ls lists them)`);
+  const host = textIn(join(folder, "contexts/meta", id, "meta.json"), ["Endpoints", "docker", "Host"]);
+  if (host === undefined) throw new Error(`there is no Docker context '${name}' (docker context ls lists them)`);
   const certificates = join(folder, "contexts/tls", id, "docker");
   return { host, certificates: readable(join(certificates, "ca.pem")) === undefined ? undefined : certificates };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: another program's file, looked into with care
-const jsonOf = (path: string): any => {
+/** A text in another program's JSON file, by the names on the way to it; undefined if there is none. */
+function textIn(path: string, names: readonly string[]): string | undefined {
   const text = readable(path);
   try {
-    return text === undefined ? undefined : JSON.parse(text);
+    let value: unknown = text === undefined ? undefined : JSON.parse(text);
+    for (const name of names) value = (value as Record<string, unknown> | null | undefined)?.[name];
+    return typeof value === "string" ? value : undefined;
   } catch {
     return undefined;
   }
-};
+}
 
 function readable(path: string): string | undefined {
   try {
