@@ -110,7 +110,7 @@ const completionMs = 1_000;
 
 function makeProgram(tools: Tools, { streams, version }: Run, completes = false): Command {
   const program = new Command("millrace")
-    .description("Runs jobs, and looks after endpoints, on a Millrace server; and serves them itself.")
+    .description("Runs jobs and looks after endpoints on a Millrace server, or is that server.")
     .version(version, "--version", "print the version")
     .option("--json", "print results as JSON, one line each")
     .option("--context <name>", "the server to speak to; see millrace context list")

@@ -61,7 +61,8 @@ export async function setTtl(
   const found = await needs.changes.do(endpoint.ownerNo, () => needs.jobs.setTtl(ttl));
   needs.bell.ring("expiries");
   if (job.createdAt + ttlMs <= now) {
-    await needs.changes.do(endpoint.ownerNo, () => deleteExpired(needs, now)); // once the caller is told that it is gone, it must not be counted any more
+    // once the caller is told that it is gone, it must not be counted any more
+    await needs.changes.do(endpoint.ownerNo, () => deleteExpired(needs, now));
     needs.bell.ring(topics.demand(endpoint.no));
   }
   needs.bell.ring(topics.job(jobId)); // requests waiting for this job look again, in case it is gone
