@@ -1,3 +1,4 @@
+import { AjvCompiler } from "@fastify/ajv-compiler";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
@@ -199,4 +200,20 @@ it("The OpenAPI document of /v2 defines which strings are webhooks, and that an 
   for (const webhook of ["", null]) {
     expect((await http.post(`/v2/${endpoint.id}/run`, { input: {}, webhook })).status).toBe(200);
   }
+});
+
+it.each(["/v1", "/v2"])("The schemas in the document of %s are valid JSON Schema", async (prefix) => {
+  interface Taking {
+    readonly parameters?: readonly { readonly schema: object }[];
+    readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
+  }
+  const { paths } = (await http.get(`${prefix}/openapi.json`, { key: null })).json;
+  const operations = Object.values<Record<string, Taking>>(paths).flatMap((methods) => Object.values(methods));
+  const schemas = operations.flatMap(({ parameters = [], requestBody }) =>
+    [...parameters, ...Object.values(requestBody?.content ?? {})].map(({ schema }) => schema),
+  );
+  expect(schemas.length).toBeGreaterThan(50);
+  const compile = AjvCompiler()({}, { customOptions: { strict: false } });
+  for (const schema of schemas)
+    expect(() => compile({ schema, method: "", url: "" }), JSON.stringify(schema)).not.toThrow();
 });

@@ -1,10 +1,7 @@
-import { createRequire } from "node:module";
-import type { AjvCompiler, BuildCompilerFromPool } from "@fastify/ajv-compiler";
+import { AjvCompiler, type BuildCompilerFromPool } from "@fastify/ajv-compiler";
 
 type Compile = ReturnType<BuildCompilerFromPool>;
 type Validate = ReturnType<Compile>;
-
-const require = createRequire(import.meta.url);
 
 /**
  * Compiles a route's schema when its first request comes. Compiling those of all routes is a fifth of the processor time
@@ -13,7 +10,7 @@ const require = createRequire(import.meta.url);
 export const buildLazily: BuildCompilerFromPool = (...given) => {
   let build: Compile | undefined;
   const compile: Compile = (route) => {
-    build ??= (require("@fastify/ajv-compiler") as typeof AjvCompiler)()(...given);
+    build ??= AjvCompiler()(...given);
     return build(route);
   };
   return (route) => {

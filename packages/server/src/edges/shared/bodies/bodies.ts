@@ -4,6 +4,7 @@ import type { ApiKey } from "../../../domain/access/key.js";
 import { bodyTooLarge } from "../../../errors.js";
 import { ArrivingText, Joined, type ReceivedText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
+import { turns } from "../../../turns.js";
 import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
 import { readPace } from "./pace.js";
 
@@ -139,7 +140,8 @@ export function takeText(app: FastifyInstance, parse: (text: string) => unknown)
       readBounded(request, payload, false, (error, whole) => (error ? reject(error) : resolve(whole)));
     });
     await request.room.enter(body?.length ?? 0);
-    return parse(String(body));
+    // asked for right before the work: requests that enter in one turn would otherwise all find time left
+    return turns.run([request.caller.ownerNo], () => parse(String(body)));
   });
 }
 

@@ -31,15 +31,13 @@ export class Room {
   }
 
   /**
-   * Takes memory for the reply and for a body of that many bytes, and waits for a turn to work on it. To be called before
-   * the body is parsed; does nothing the second time.
+   * Takes memory for the reply and for a body of that many bytes. To be called before the body is parsed; does nothing the
+   * second time.
    */
   async enter(bodyBytes: number): Promise<void> {
     if (this.#hasEntered) return;
     this.#hasEntered = true;
     await this.take(Math.max(limits.replyBytesMax, bodyBytes * limits.parsedBytesPerByte));
-    if (turns.isOver) await turns.take([this.#ownerNo]);
-    if (this.#over.aborted) throw noRoom();
   }
 
   /** Exchanges the loan for one of `bytes`. Refuses if no memory becomes free in time. */
@@ -77,7 +75,11 @@ export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" 
     }
     done(null, payload);
   });
-  app.addHook("preHandler", async (request) => request.room?.enter(0));
+  app.addHook("preHandler", async (request) => {
+    if (!request.room) return;
+    await request.room.enter(0);
+    if (turns.isOver) await turns.take([request.caller.ownerNo]);
+  });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {
       request.room?.close();
