@@ -31,6 +31,10 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
   const interrupted = new Promise<Exit>((done) =>
     tools.interrupted.addEventListener("abort", () => done(isOnce ? exits.interrupted : exits.done)),
   );
+  // first of all: what is saved while the rest starts is not missed
+  const watching = isOnce
+    ? undefined
+    : await watchFolder(handler.folder, ({ message }) => terminal.say(`Saved files may not be noticed: ${message}`));
   const python = handler.isPython ? await findPython(handler, tools.env, terminal.say) : undefined;
   const engine = await startEngine({
     dataDir: join(handler.folder, ".millrace"),
@@ -52,13 +56,14 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
     await served.save();
     if (checks) return (await runChecks(checks, terminal, run)) === 0 ? exits.done : exits.failed;
     if (options.input) return showVerdict(terminal, await run(options.input));
-    served.watch(engine, called(tools.env, handler.folder));
+    served.present(engine, called(tools.env, handler.folder));
+    watching?.onChange((files) => void served.replace(files));
     return engine.ended.then((): Exit => exits.failed);
   }
   try {
     return await Promise.race([work(), interrupted]);
   } finally {
-    served.close();
+    watching?.close();
     await engine.stop();
   }
 }
@@ -87,7 +92,6 @@ class Served {
   readonly #options: DevOptions;
   readonly #env: Env;
   #python: PythonFound | undefined;
-  #watching: { close(): void } | undefined;
   endpoint = "";
 
   constructor(calls: Calls, terminal: Terminal, { handler, options, python, env }: Serving) {
@@ -112,8 +116,8 @@ class Served {
     this.endpoint = endpoint.id;
   }
 
-  /** Says how to use it, and follows its files. */
-  watch(engine: Engine, millrace: string): void {
+  /** Says how to use it. */
+  present(engine: Engine, millrace: string): void {
     const { folder, file, name } = this.#handler;
     const words = this.#python ? `${file}, ${this.#python.words}` : file;
     const key = join(folder, ".millrace/api-key");
@@ -129,15 +133,10 @@ class Served {
       "",
     ];
     if (!this.#terminal.isJson) for (const line of lines) this.#terminal.print(line);
-    this.#watching = watchFolder(folder, (files) => void this.#replace(files));
-  }
-
-  close(): void {
-    this.#watching?.close();
   }
 
   /** Replaces the worker by one that runs the changed files. */
-  async #replace(files: readonly string[]): Promise<void> {
+  async replace(files: readonly string[]): Promise<void> {
     try {
       if (this.#handler.isPython && files.some(isNeedsFile)) {
         this.#python = await findPython(this.#handler, this.#env, (text) => this.#event("·", "dim", text));

@@ -9,33 +9,55 @@ const settledMs = 100;
 const isIgnored = (path: string): boolean =>
   path.split("/").some((name) => /^\.[^.]|^(node_modules|__pycache__)$|~$|\.(pyc|swp|tmp)$/.test(name));
 
-/** Calls `onChange` with the files that have changed, by their paths in the folder, once nothing more is being written. */
-export function watchFolder(folder: string, onChange: (files: readonly string[]) => void): { close(): void } {
+export interface FolderWatch {
+  /**
+   * Calls `listener` with the files that have changed since the watch began, by their paths in the folder, once nothing
+   * more is being written.
+   */
+  onChange(listener: (files: readonly string[]) => void): void;
+  close(): void;
+}
+
+/** Watches a folder; resolves once no change to it is missed. `onTrouble` hears why changes can be missed after all. */
+export async function watchFolder(folder: string, onTrouble: (error: Error) => void): Promise<FolderWatch> {
   /** The handler's files, without those that an editor makes and removes again. */
   const known = new Set<string>();
   const changed = new Set<string>();
+  let listener: ((files: readonly string[]) => void) | undefined;
   let timer: NodeJS.Timeout | undefined;
+  const isThere = (file: string) => existsSync(join(folder, file));
   const tell = () => {
-    const isThere = (file: string) => existsSync(join(folder, file));
+    if (!listener) return;
     const files = [...changed].filter((file) => known.has(file) || isThere(file)).sort();
     changed.clear();
     for (const file of files) if (isThere(file)) known.add(file);
-    if (files.length > 0) onChange(files);
+    if (files.length > 0) listener(files);
+  };
+  const tellSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(tell, settledMs);
   };
   let isReady = false;
-  const watcher = watch(folder, { ignored: (path) => isIgnored(relative(folder, path)) });
-  watcher.on("ready", () => {
-    isReady = true;
+  const watcher = watch(folder, {
+    ignored: (path) => isIgnored(relative(folder, path)),
+    persistent: false, // a start that fails ends
   });
+  watcher.on("error", (error) => onTrouble(error as Error));
   watcher.on("all", (event, path) => {
     const file = relative(folder, path);
     if (!isReady && event === "add") known.add(file);
-    if (!isReady || !["add", "change", "unlink"].includes(event)) return;
-    changed.add(file);
-    clearTimeout(timer);
-    timer = setTimeout(tell, settledMs);
+    else if (event === "add" || event === "change" || event === "unlink") {
+      changed.add(file);
+      tellSoon();
+    }
   });
+  await new Promise<void>((ready) => watcher.once("ready", ready));
+  isReady = true;
   return {
+    onChange(heard) {
+      listener = heard;
+      tellSoon();
+    },
     close() {
       clearTimeout(timer);
       void watcher.close();
