@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build, installPackages, main, root } from "./set-up.mjs";
+import { Shapes } from "./shapes.mjs";
 
 const reference = join(root, "docs/reference");
 
@@ -72,12 +73,20 @@ async function deploySchema() {
   return `${JSON.stringify({ $schema: "https://json-schema.org/draft/2020-12/schema", ...DeployConfig }, undefined, 2)}\n`;
 }
 
-/** Every command's help. */
-async function commandsPage() {
+/** Every command's help, and the shapes of the replies that commands print. */
+async function commandsPage(documents) {
   const { describeCommands } = await import(join(root, "packages/cli/dist/program.js"));
   const [program, ...commands] = describeCommands();
-  const part = ({ name, help }) => `## ${name}\n\n\`\`\`text\n${help.trim()}\n\`\`\`\n`;
-  return `# The command line\n\nIn a clone it is called \`npx millrace\`. A name stands for an id wherever one is asked for.\n\n\`\`\`text\n${program.help.trim()}\n\`\`\`\n\n${commands.map(part).join("\n")}`;
+  const shapes = new Shapes(documents);
+  const part = ({ name, help }) => {
+    const note = /^With --json: [\s\S]*?\.$/m.exec(help)?.[0] ?? "";
+    const replies = [...note.replaceAll("\n", " ").matchAll(/(GET|POST|PUT|PATCH) (\/\S+)/g)];
+    const links = replies.map(([, method, path]) => shapes.linkTo(method, path));
+    const seen = links.length === 0 ? "" : `\nThe shape: ${links.join(", ")}\n`;
+    return `## ${name}\n\n\`\`\`text\n${help.trim()}\n\`\`\`\n${seen}`;
+  };
+  const parts = commands.map(part);
+  return `# The command line\n\nIn a clone it is called \`npx millrace\`. A name stands for an id wherever one is asked for.\n\n\`\`\`text\n${program.help.trim()}\n\`\`\`\n\n${parts.join("\n")}\n## What --json prints\n\nA \`?\` marks what may be absent.\n\n${shapes.page()}`;
 }
 
 /** The schema after all migrations. */
@@ -103,14 +112,15 @@ await main(async () => {
   const isCheck = process.argv.includes("--check");
   await installPackages();
   await build();
+  const openApi = await openApiDocuments();
   const pages = {
-    ...(await openApiDocuments()),
+    ...openApi,
     "settings.md": await settingsPage(),
     "errors.md": await errorsPage(),
     "compatibility.md": await compatibilityPage(),
     "schema.sql": await schemaDump(),
     "millrace.schema.json": await deploySchema(),
-    "commands.md": await commandsPage(),
+    "commands.md": await commandsPage(Object.values(openApi).map((text) => JSON.parse(text))),
   };
   const differing = Object.entries(pages).filter(([name, text]) => read(name) !== text);
   if (!isCheck) {

@@ -16,7 +16,7 @@ export function backupCommands(program: Command, tools: Tools): void {
     .description("Copy a server's database and keys into a new folder, while it runs.")
     .argument("<folder>", "where to")
     .option("--data <folder>", "the server's data directory (default: MILLRACE_DATA_DIR, or .millrace here)")
-    .addHelpText("after", jsonNote("an object with the folder and the names of its files"))
+    .addHelpText("after", jsonNote("where it is and what is in it", "{ folder: string, files: string[] }"))
     .addHelpText("after", `${note}\n\nExample:\n  millrace backup ~/backups/2026-11-28`)
     .action(async (given: string, options: { data?: string }, command: Command) => {
       const { backUp } = await import("../backup.js"); // other commands need no database
@@ -29,7 +29,7 @@ export function backupCommands(program: Command, tools: Tools): void {
     .description("Make a data directory from a backup.")
     .argument("<folder>", "the backup")
     .option("--data <folder>", "the new data directory (default: MILLRACE_DATA_DIR, or .millrace here)")
-    .addHelpText("after", jsonNote("an object with the folder and the names of its files"))
+    .addHelpText("after", jsonNote("where it is and what is in it", "{ folder: string, files: string[] }"))
     .addHelpText("after", `\nExample:\n  millrace restore ~/backups/2026-11-28 --data ./restored`)
     .action(async (given: string, options: { data?: string }, command: Command) => {
       const { restore } = await import("../backup.js");

@@ -18,7 +18,13 @@ export function benchCommand(program: Command, tools: Tools): void {
     .option("--jobs <count>", "how many", count, 100)
     .option("--at-once <count>", "how many at a time", count, 10)
     .option("--input <json>", "each job's input: a JSON object, @file.json or -", "{}")
-    .addHelpText("after", jsonNote("an object with jobs, failed, perSecond, and p50, p95 and p99 in ms of each time"))
+    .addHelpText(
+      "after",
+      jsonNote(
+        "the figures, with times in ms",
+        "{ jobs: number, failed: number, perSecond: number, waiting: Times, running: Times, total: Times }, where Times is { p50: number, p95: number, p99: number }",
+      ),
+    )
     .addHelpText("after", `\nExample:\n  millrace bench shout --jobs 500 --at-once 20 --input '{"text":"hello"}'`)
     .action(async (given: string, options: Options, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];

@@ -45,7 +45,13 @@ export function contextCommands(program: Command, tools: Tools): void {
   noun
     .command("list")
     .description("List the servers that you keep.")
-    .addHelpText("after", jsonNote("an array of objects with name, url, the beginning of the key, and isCurrent"))
+    .addHelpText(
+      "after",
+      jsonNote(
+        "the contexts, with the beginning of each key",
+        "{ name: string, url: string, key: string, isCurrent: boolean }[]",
+      ),
+    )
     .action((_: object, command: Command) => {
       const { current, contexts } = readContexts(env);
       const rows = Object.entries(contexts).map(([name, { url, key }]) => ({

@@ -8,7 +8,13 @@ export function deployCommand(program: Command, tools: Tools): void {
   program
     .command("deploy")
     .description("Create or update, by its name, the endpoint that a folder describes.")
-    .addHelpText("after", jsonNote("an object with name, id, version, templateId, url and isNew"))
+    .addHelpText(
+      "after",
+      jsonNote(
+        "the endpoint",
+        "{ name: string, id: string, version: number, templateId: string, url: string, isNew: boolean }",
+      ),
+    )
     .argument("[folder]", "where the handler is, and millrace.toml or millrace.yaml if there is one", ".")
     .option("--name <name>", "what the endpoint is called (default: the folder's name)")
     .option("--image <image>", "run a container image instead of the handler in the folder")

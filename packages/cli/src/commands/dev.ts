@@ -15,7 +15,8 @@ export function devCommand(program: Command, tools: Tools): void {
     .addHelpText(
       "after",
       jsonNote(
-        "the engine's events as JSON lines; with --input the job's status; with --test an object for each check",
+        "the engine's events as JSON lines; with --input the job's status, as GET /v2/{endpoint}/status/{job} returns it; with --test each check",
+        "{ check: string, passed: boolean, status: string, output?: any, error?: string }",
       ),
     )
     .argument("[handler]", "its folder, or its file", ".")

@@ -8,7 +8,10 @@ export function doctorCommand(program: Command, tools: Tools): void {
   program
     .command("doctor")
     .description("Check what Millrace and its workers need here, and say how to mend what is missing.")
-    .addHelpText("after", jsonNote("an array of objects with what, is (fine, missing or wrong), words and mend"))
+    .addHelpText(
+      "after",
+      jsonNote("the findings", '{ what: string, is: "fine" | "missing" | "wrong", words: string, mend?: string }[]'),
+    )
     .addHelpText("after", "\nEnds with 1 if something is wrong; what is only missing may not be needed.")
     .action(async (_: object, command: Command) => {
       const terminal = tools.terminal(command);

@@ -48,7 +48,8 @@ export function jobCommands(program: Command, tools: Tools): void {
     .addHelpText(
       "after",
       jsonNote(
-        "the job's status, as GET /v2/{endpoint}/status/{job} returns it; with --no-wait its id and status; with --batch the number of jobs, and of those that failed",
+        "the job's status, as GET /v2/{endpoint}/status/{job} returns it; with --no-wait what POST /v2/{endpoint}/run returns; with --batch",
+        "{ jobs: number, failed: number, out: string }",
       ),
     )
     .argument("<endpoint>", "its name or id")
@@ -93,7 +94,7 @@ export function jobCommands(program: Command, tools: Tools): void {
   program
     .command("stream")
     .description("Print what a job streams, as it comes.")
-    .addHelpText("after", jsonNote("each chunk on a line, as GET /v2/{endpoint}/stream/{job} returns it"))
+    .addHelpText("after", jsonNote("each entry of the stream that GET /v2/{endpoint}/stream/{job} returns, on a line"))
     .argument("<endpoint>", "its name or id")
     .argument("<job>", "its id")
     .addHelpText("after", "\nExample:\n  millrace stream shout $(millrace run shout --no-wait)")
@@ -116,7 +117,7 @@ export function jobCommands(program: Command, tools: Tools): void {
     program
       .command(name)
       .description(summary)
-      .addHelpText("after", jsonNote("the job's id and status"))
+      .addHelpText("after", jsonNote(`what POST /v2/{endpoint}/${name}/{job} returns`))
       .argument("<endpoint>", "its name or id")
       .argument("<job>", "its id")
       .action(async (given: string, job: string, _: object, command: Command) => {

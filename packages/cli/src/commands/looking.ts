@@ -105,7 +105,8 @@ function logs(program: Command, tools: Tools): void {
     .addHelpText(
       "after",
       jsonNote(
-        "each line as an object with at, workerId, stream, text, and jobId, level and message if the line has them",
+        "each line",
+        "{ at: string, workerId: string, stream: string, text: string, jobId?: string, level?: string, message?: string }",
       ),
     )
     .argument("<endpoint>", "its name or id")

@@ -81,7 +81,7 @@ function deleting(group: Command, noun: Noun, loss: (resource: Resource) => stri
   group
     .command("delete")
     .description("Delete one.")
-    .addHelpText("after", jsonNote("an object with the id as deleted"))
+    .addHelpText("after", jsonNote("what is gone", "{ deleted: string }"))
     .argument(`<${noun.noun}>`, "its name or id")
     .option("--yes", "do not ask")
     .addHelpText("after", `\nExample:\n  millrace ${noun.noun} delete NAME --yes`)

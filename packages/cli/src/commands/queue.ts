@@ -10,7 +10,7 @@ export function queueCommands(program: Command, tools: Tools): void {
   program
     .command("requests")
     .description("List an endpoint's jobs, newest first.")
-    .addHelpText("after", jsonNote("an array of jobs, as GET /v2/{endpoint}/requests returns them"))
+    .addHelpText("after", jsonNote("the requests that GET /v2/{endpoint}/requests returns, as an array"))
     .argument("<endpoint>", "its name or id")
     .option("--status <status>", "only jobs in this state, such as FAILED")
     .option("--limit <count>", "how many, 1 to 100", "20")

@@ -37,7 +37,13 @@ export function topCommand(program: Command, tools: Tools): void {
     .command("top")
     .description("Watch all endpoints: their jobs and workers, every second.")
     .option("--once", "print it once and end; so does every output that is no terminal")
-    .addHelpText("after", jsonNote("one array of objects with name, health and gpus, the number that its workers have"))
+    .addHelpText(
+      "after",
+      jsonNote(
+        "the endpoints, once",
+        "{ name: string, health: Health, gpus: number }[], where Health is what GET /v2/{endpoint}/health returns and gpus how many its workers have",
+      ),
+    )
     .action(async ({ once }: { once?: true }, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const { out } = tools.streams;
