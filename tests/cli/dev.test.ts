@@ -48,6 +48,13 @@ describe("millrace dev", () => {
     expect((await run("health", "shout")).exit).toBe(4);
   });
 
+  it("shows ids in full and details with --verbose", async (test) => {
+    write("handler.js", handler("toUpperCase()"));
+    const going = await start(test, "--verbose");
+    const job = JSON.parse((await run("run", "shout", '{"text":"hello"}', "--json")).out).id;
+    await going.shows(new RegExp(`✓ job ${job} {2}waited`));
+  });
+
   it("keeps jobs while the handler is broken, says what is wrong once, and runs them when it is mended", async (test) => {
     write("handler.js", 'throw new Error("no weights here");');
     const going = await start(test);

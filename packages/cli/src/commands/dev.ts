@@ -24,6 +24,7 @@ export function devCommand(program: Command, tools: Tools): void {
     .option("--test <folder>", "run each check in a folder and end")
     .option("--env <name=value>", "an environment variable for the handler; may be repeated", variable, {})
     .option("--workers <count>", "how many workers may run at a time", count, 1)
+    .option("--verbose", "show details, and ids in full")
     .option("--port <port>", "the engine's port (default: the first free one from 8000 on)", count)
     .addHelpText(
       "after",
@@ -46,7 +47,15 @@ Examples:
       const input = options.input === undefined ? undefined : await readInput(asFile(options.input), tools.streams.in);
       const test = options.test === undefined ? undefined : resolve(tools.folder, options.test);
       const { dev } = await import("../dev/dev.js"); // other commands need not wait for it
-      tools.end(await dev(tools, terminal, handler, { ...options, port: options.port, input, test }));
+      tools.end(
+        await dev(tools, terminal, handler, {
+          ...options,
+          port: options.port,
+          isVerbose: options.verbose === true,
+          input,
+          test,
+        }),
+      );
     });
 }
 
@@ -56,6 +65,7 @@ interface Options {
   readonly env: Readonly<Record<string, string>>;
   readonly workers: number;
   readonly port?: number;
+  readonly verbose?: true;
 }
 
 /** A path stands for its file's content, with or without the @. */

@@ -9,6 +9,7 @@ export function serveCommand(program: Command, tools: Tools): void {
     .option("--port <port>", "the port to listen on; MILLRACE_PORT")
     .option("--host <address>", "the address to listen on; MILLRACE_HOST")
     .option("--data-dir <folder>", "the folder that holds everything; MILLRACE_DATA_DIR")
+    .option("--verbose", "show details, and ids in full; MILLRACE_LOG_LEVEL=debug")
     .addHelpText(
       "after",
       `
@@ -18,10 +19,22 @@ jobs go back to the queue.
 Example:
   millrace serve --port 9000 --data-dir ./data`,
     )
-    .action(async ({ port, host, dataDir }: { port?: string; host?: string; dataDir?: string }) => {
+    .action(async ({ port, host, dataDir, verbose }: Options) => {
       tools.leavesSignals();
-      const given = { MILLRACE_PORT: port, MILLRACE_HOST: host, MILLRACE_DATA_DIR: dataDir };
+      const given = {
+        MILLRACE_PORT: port,
+        MILLRACE_HOST: host,
+        MILLRACE_DATA_DIR: dataDir,
+        ...(verbose ? { MILLRACE_LOG_LEVEL: "debug" } : {}),
+      };
       for (const [name, value] of Object.entries(given)) if (value !== undefined) process.env[name] = value;
       await import("@millrace/server/main");
     });
+}
+
+interface Options {
+  readonly port?: string;
+  readonly host?: string;
+  readonly dataDir?: string;
+  readonly verbose?: true;
 }

@@ -17,6 +17,7 @@ import { filesInWords, watchFolder } from "./watch.js";
 export interface DevOptions {
   readonly port: number | undefined;
   readonly workers: number;
+  readonly isVerbose: boolean;
   readonly env: Readonly<Record<string, string>>;
   /** One job to run, instead of waiting for requests. */
   readonly input: object | undefined;
@@ -41,6 +42,7 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
     port: options.port,
     env: tools.env,
     isJson: terminal.isJson,
+    isVerbose: options.isVerbose,
     out: isOnce ? tools.streams.err : tools.streams.out, // what a single run prints is its output alone
     err: tools.streams.err,
   });

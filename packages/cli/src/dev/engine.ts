@@ -24,6 +24,7 @@ export interface EngineOptions {
   readonly port: number | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isJson: boolean;
+  readonly isVerbose: boolean;
   /** Where its lines go. */
   readonly out: Streams["out"];
   /** Where it complains. */
@@ -51,7 +52,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
 /** An engine that serves, or the last words of one that could not. */
 async function startAt(
   port: number,
-  { dataDir, env, isJson, out, err }: EngineOptions,
+  { dataDir, env, isJson, isVerbose, out, err }: EngineOptions,
 ): Promise<{ engine?: Engine; said: string }> {
   const addressFile = join(dataDir, "url");
   rmSync(addressFile, { force: true }); // it is there again as soon as this engine listens
@@ -68,6 +69,7 @@ async function startAt(
       MILLRACE_DATABASE_URL: undefined,
       MILLRACE_DEMO: "off",
       MILLRACE_BANNER: "off",
+      ...(isVerbose ? { MILLRACE_LOG_LEVEL: "debug" } : {}),
       MILLRACE_LOG_FORMAT: isJson ? "json" : "lines",
       ...(out.isTTY === true && !env.NO_COLOR ? { FORCE_COLOR: env.FORCE_COLOR ?? "1" } : {}),
       COLUMNS: String(out.columns ?? env.COLUMNS ?? ""),
