@@ -57,8 +57,6 @@ CREATE INDEX job_waiting_normal ON job (endpoint_no, place) WHERE status = 0 AND
 
 CREATE INDEX job_held ON job (worker_no) WHERE status = 1 OR stop_wanted = 1;
 
-CREATE INDEX job_troubled ON job (endpoint_no, no) WHERE status >= 3;
-
 CREATE INDEX job_deadline ON job (deadline_at) WHERE status = 1;
 
 CREATE INDEX job_listed ON job (endpoint_no, no);
@@ -242,3 +240,9 @@ CREATE INDEX delivery_held ON delivery (held_by, no, held_bytes) WHERE held_by I
 CREATE INDEX delivery_held_of ON delivery (endpoint_no, no) WHERE held_by IS NOT NULL;
 
 CREATE INDEX receiver_resumed ON receiver (no) WHERE holds = 1 AND paused_at IS NULL;
+
+CREATE INDEX job_failed ON job (endpoint_no, no) WHERE status = 3;
+
+CREATE INDEX job_cancelled ON job (endpoint_no, no) WHERE status = 4;
+
+CREATE INDEX job_timed_out ON job (endpoint_no, no) WHERE status = 5;

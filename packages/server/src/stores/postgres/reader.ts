@@ -13,7 +13,7 @@ import {
   toJob,
   toPage,
 } from "../tables/job-row.js";
-import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
+import { code, hasStatus, isAtWorker, isIndexed } from "../tables/job-state.js";
 import { numbers, texts } from "./connection/arrays.js";
 import type { Connections } from "./connection/connections.js";
 import { statement } from "./connection/statement.js";
@@ -30,8 +30,9 @@ export const readerSql = {
   submission: "SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = $1",
   list: statement(pageNames, page()),
   listStatus: statement([...pageNames, "status"], page(" AND j.status = :status")),
-  // an index of jobs that ended badly skips a million that succeeded
-  listTroubled: statement([...pageNames, "status"], page(` AND ${isTroubled("j")} AND j.status = :status`)),
+  listFAILED: statement(pageNames, page(` AND ${hasStatus("FAILED", "j")}`)),
+  listCANCELLED: statement(pageNames, page(` AND ${hasStatus("CANCELLED", "j")}`)),
+  listTIMED_OUT: statement(pageNames, page(` AND ${hasStatus("TIMED_OUT", "j")}`)),
   held: `SELECT ${heldColumns} FROM job WHERE worker_no = ANY ($1::bigint[]) AND ${isAtWorker()}`,
   overdue: `SELECT ${heldColumns} FROM job WHERE status = ${code.IN_PROGRESS} AND deadline_at <= $1 ORDER BY deadline_at LIMIT $2`,
   unstopped: `SELECT ${heldColumns} FROM job WHERE ${isAtWorker()} AND stop_wanted = 1
@@ -115,8 +116,8 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
           ? textReads.read<PageRow>(...statement)
           : pages.do(ownerNo, () => reads.read<PageRow>(...statement));
       if (!status) return toPage(await read(...readerSql.list.with(values)));
-      const list = isTroubledStatus(status) ? readerSql.listTroubled : readerSql.listStatus;
-      return toPage(await read(...list.with({ ...values, status: code[status] })));
+      if (isIndexed(status)) return toPage(await read(...readerSql[`list${status}`].with(values)));
+      return toPage(await read(...readerSql.listStatus.with({ ...values, status: code[status] })));
     },
     heldBy: (workerNo) => held([workerNo]),
     overdue: async ({ now, limit }) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),

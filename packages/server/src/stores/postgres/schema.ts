@@ -268,6 +268,13 @@ CREATE INDEX delivery_state ON delivery (endpoint_no, state, no);
 ALTER TABLE attempt ADD COLUMN reply text;
 `,
   ...usageSteps,
+  // a list of failed jobs passed every cancelled one
+  `
+DROP INDEX job_troubled;
+CREATE INDEX job_failed ON job (endpoint_no, no) WHERE status = 3;
+CREATE INDEX job_cancelled ON job (endpoint_no, no) WHERE status = 4;
+CREATE INDEX job_timed_out ON job (endpoint_no, no) WHERE status = 5;
+`,
 ];
 
 /** The schema version that this code writes. */

@@ -3,7 +3,7 @@ import type { JobQuery, JobReader, PageQuery, PositionQuery } from "../../store/
 import { turns } from "../../turns.js";
 import { gathered } from "../tables/gathered.js";
 import { anySize, heldColumns, joined, toHeldJob, toJob, toPage } from "../tables/job-row.js";
-import { code, isAtWorker, isTroubled, isTroubledStatus } from "../tables/job-state.js";
+import { code, hasStatus, isAtWorker, isIndexed, statusIndexes } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
 import { prepareNamed } from "./statement.js";
 import { jobSql, textsInPieces } from "./texts/stored-texts.js";
@@ -45,8 +45,9 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       ),
     ),
     all: search("job_listed", "true"),
-    // an index of failed jobs skips the million that succeeded
-    troubled: search("job_troubled", isTroubled()),
+    FAILED: search(statusIndexes.FAILED, hasStatus("FAILED")),
+    CANCELLED: search(statusIndexes.CANCELLED, hasStatus("CANCELLED")),
+    TIMED_OUT: search(statusIndexes.TIMED_OUT, hasStatus("TIMED_OUT")),
     held: db.prepare(`SELECT ${heldColumns} FROM job WHERE worker_no = ? AND ${isAtWorker()}`),
     overdue: db.prepare(
       `SELECT ${heldColumns} FROM job WHERE status = ${code.IN_PROGRESS} AND deadline_at <= ? ORDER BY deadline_at LIMIT ?`,
@@ -95,7 +96,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
    * one window.
    */
   async function numbersOf({ endpointNo, status, limit, beforeNo, gone, now }: Search) {
-    const { window, within } = isTroubledStatus(status) ? sql.troubled : sql.all;
+    const { window, within } = isIndexed(status) ? sql[status] : sql.all;
     const found: number[] = [];
     for (let before = beforeNo; ; ) {
       const next = await turns.run(["searches"], (): number | undefined => {

@@ -20,7 +20,15 @@ const columnOf = (job: string | undefined, column: string): string => (job === u
 export const isAtWorker = (job?: string): string =>
   `(${columnOf(job, "status")} = ${code.IN_PROGRESS} OR ${columnOf(job, "stop_wanted")} = 1)`;
 
-/** The job failed, was cancelled or timed out: the index `job_troubled`. */
-export const isTroubled = (job?: string): string => `${columnOf(job, "status")} >= ${code.FAILED}`;
-/** Whether that index has the jobs of this status. */
-export const isTroubledStatus = (status: JobStatus): boolean => code[status] >= code.FAILED;
+/** The indexes of the jobs that ended badly, so that lists of them skip the million of other states. */
+export const statusIndexes = {
+  FAILED: "job_failed",
+  CANCELLED: "job_cancelled",
+  TIMED_OUT: "job_timed_out",
+} as const satisfies Partial<Record<JobStatus, string>>;
+export type IndexedStatus = keyof typeof statusIndexes;
+export const isIndexed = (status: JobStatus): status is IndexedStatus => Object.hasOwn(statusIndexes, status);
+
+/** The job's status is this one: the indexes `statusIndexes`. */
+export const hasStatus = (status: IndexedStatus, job?: string): string =>
+  `${columnOf(job, "status")} = ${code[status]}`;
