@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
+import { bundle, bundleFile } from "./bundle.mjs";
 import { bin, cache, readText, root, SetUpFailure } from "./clone.mjs";
 import { dropLock, holdWith, locked } from "./lock.mjs";
 
@@ -83,6 +84,7 @@ export async function build() {
     const sources = sourcesNow();
     const tsc = await withProgress("Building", () => run(join(bin, "tsc"), ["-b"]));
     if (tsc.code !== 0) throw new SetUpFailure("The sources do not compile:", tsc.output);
+    await bundle(); // after the compiler, which would otherwise seem to have written later
     writeFileSync(buildStamp, `${sources}\n`);
   });
   linkCommand();
@@ -105,7 +107,8 @@ const buildStamp = join(cache, "build-stamp");
 
 function isBuilt() {
   if (readText(buildStamp)?.trim() !== sourcesNow()) return false;
-  return packageNames().every((name) => existsSync(join(root, "packages", name, "dist", ".tsbuildinfo")));
+  const compiled = packageNames().map((name) => writtenAt(join(root, "packages", name, "dist", ".tsbuildinfo")));
+  return compiled.every((at) => at > 0 && at < writtenAt(bundleFile));
 }
 
 /** A fingerprint of all inputs of a build: names, sizes and modification times. */
@@ -118,6 +121,8 @@ export function sourcesNow() {
   ];
   return hashOf(files.map(fileState).sort().join("\n"));
 }
+
+const writtenAt = (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 function packageNames() {
   const folders = readdirSync(join(root, "packages"), { withFileTypes: true }).filter((entry) => entry.isDirectory());

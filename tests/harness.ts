@@ -55,9 +55,13 @@ const malloc = Object.fromEntries(Object.entries(process.env).filter(([name]) =>
 /** Limits that a test's server has instead of its own, because the test would wait for them. */
 export type ShorterLimits = { readonly [Name in keyof typeof limits]?: number };
 
+const mainFile = join(root, "packages/server/dist/main.js");
+const serviceFile = join(root, "packages/server/dist/assembly/service.js");
+
 /** Starts the built server (`packages/server/dist/main.js`) as users do, and waits until `/readyz` is 200. */
 export async function startServer(env: Record<string, string> = {}, shorter?: ShorterLimits): Promise<TestServer> {
-  const shortening = shorter ? [`--import=${join(root, "tests/shorter-limits.mjs")}`] : [];
+  // a bundle has limits of its own, which no other module can change
+  const started = shorter ? [`--import=${join(root, "tests/shorter-limits.mjs")}`, serviceFile] : [mainFile];
   const dataDir = env.MILLRACE_DATA_DIR ?? mkdtempSync(join(tmpdir(), "millrace-test-"));
   const port = Number(env.MILLRACE_PORT ?? (await freePort()));
   const key = env.MILLRACE_API_KEY ?? "mr_test_0123456789abcdef0123456789abcdef";
@@ -68,7 +72,7 @@ export async function startServer(env: Record<string, string> = {}, shorter?: Sh
   let exited: Promise<number | null>;
 
   async function launch() {
-    child = spawn(process.execPath, [...shortening, join(root, "packages/server/dist/main.js")], {
+    child = spawn(process.execPath, started, {
       cwd: root,
       env: {
         PATH: process.env.PATH ?? "",

@@ -58,7 +58,7 @@ function copyContext(): string {
   mkdirSync(join(context, "deploy"), { recursive: true });
   for (const name of ["package.json", "package-lock.json", "tsconfig.base.json", "tsconfig.json", "LICENSE"])
     cpSync(join(root, name), join(context, name));
-  cpSync(join(root, "deploy/Dockerfile"), join(context, "deploy/Dockerfile"));
+  for (const name of ["deploy/Dockerfile", "scripts/bundle.mjs"]) cpSync(join(root, name), join(context, name));
   const filter = (path: string) => !["node_modules", "dist"].includes(basename(path));
   cpSync(join(root, "packages"), join(context, "packages"), { recursive: true, filter });
   return context;

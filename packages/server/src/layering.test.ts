@@ -82,7 +82,7 @@ const f = await import("f"), g = require("g");
     ["edges/gateway/forward", "undici"],
     ["stores/sqlite/open", "../tables/open.js"],
     ["providers/process/keeper", "./worker-log.js"],
-    ["main", "./edges/shared/connections/door.js"],
+    ["main", "./assembly/service.js"],
     ["edges/server", "@fastify/swagger"],
     ["config", "typebox/value"],
   ])("lets %s import %s", (module, named) => {

@@ -1,81 +1,25 @@
+import { statSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { join } from "node:path";
-import { ConfigError, readConfig } from "./config.js";
-import { openDoor } from "./edges/shared/connections/door.js";
 
 /** The oldest Node.js that our libraries run on. `npm start` and the image bring a newer one. */
 const oldestNode = [22, 19] as const;
 
-/** Prints one sentence without a stack, and exits. */
-function giveUp(message: string, code: 1 | 2): never {
-  process.stderr.write(`${message}\n`);
-  process.exit(code);
-}
-
-function configured() {
-  try {
-    return readConfig(process.env);
-  } catch (error) {
-    if (error instanceof ConfigError) giveUp(error.message, 2);
-    throw error;
-  }
-}
-
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1])) {
-  const least = oldestNode.join(".");
-  giveUp(
-    `Millrace needs Node.js ${least} or newer; this is ${process.versions.node}. \`npm start\` brings one along.`,
-    1,
+  process.stderr.write(
+    `Millrace needs Node.js ${oldestNode.join(".")} or newer; this is ${process.versions.node}. \`npm start\` brings one along.\n`,
   );
+  process.exit(1);
 }
 // not in a folder for temporary files, where others could put what we would run
 enableCompileCache(join(import.meta.dirname, ".compile-cache"));
-// our files are private; the keeper gives workers the usual umask
-process.umask(0o077);
-const config = configured();
-const door = await openDoor(config.host, config.port).catch((error: NodeJS.ErrnoException) => {
-  const where = `${config.host}:${config.port}`;
-  if (error.code === "EADDRINUSE")
-    giveUp(`${where} is in use: stop what listens there, or set MILLRACE_PORT to another port.`, 1);
-  return giveUp(`${where} cannot be listened on (${error.code}): check MILLRACE_HOST and MILLRACE_PORT.`, 1);
-});
 
-// the rest is loaded only now: from here on the port replies 503 instead of refusing connections
-const [{ assemble, StartError }, { runDemo }, { banner }] = await Promise.all([
-  import("./assemble.js"),
-  import("./demo.js"),
-  import("./banner.js"),
-]);
+const writtenAt = (...path: string[]): number =>
+  statSync(join(import.meta.dirname, ...path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
-const onFatal = (error: Error) =>
-  giveUp(`The disk failed, nothing more is accepted: ${error.message}. Start the service again.`, 1);
-const millrace = await assemble(config, { door, onFatal }).catch((error: unknown) => {
-  if (error instanceof StartError) giveUp(error.message, 1);
-  throw error;
-});
-
-function stop(signal: string): void {
-  millrace.stop(signal).then(
-    () => process.exit(0),
-    (error: unknown) =>
-      giveUp(`The service could not stop in order: ${error instanceof Error ? error.message : error}.`, 1),
-  );
-}
-
-let signals = 0;
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
-  process.on(signal, () => {
-    signals++;
-    // npm forwards a signal that the process group has received already: the second one is often the first again
-    if (signals === 1) stop(signal);
-    if (signals === 3) process.exit(130);
-  });
-}
-
-const demo =
-  config.demo && millrace.isFirstStart && millrace.key !== undefined
-    ? await runDemo(millrace.url, millrace.key).catch(() => undefined)
-    : undefined;
-const isTerminal = process.stdout.isTTY === true;
-if (signals === 0 && config.banner) process.stdout.write(banner(config, { millrace, demo, isTerminal }));
+// One file is loaded in much less time than two thousand (docs/decisions/0036-bundle.md); one that is older than what it
+// was made of is left alone.
+const compiledAt = Math.max(writtenAt(".tsbuildinfo"), writtenAt("../../api/dist/.tsbuildinfo"));
+const bundle = "./bundled.js";
+await import(writtenAt(bundle) > compiledAt ? bundle : "./assembly/service.js");

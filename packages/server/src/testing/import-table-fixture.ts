@@ -79,8 +79,7 @@ export const serverRules: readonly Rule[] = [
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
   // The parts of the assembly, which no other module may import.
   { who: /^(assemble|assembly\/.+)$/, own: "everything", npm: [] },
-  // The listener opens before the rest is loaded.
-  { who: /^main$/, own: ["assemble", "config", "edges/shared/connections/door", "demo", "banner"], npm: [] },
+  { who: /^main$/, own: ["assembly/service"], npm: [] },
 ];
 
 /** The other packages: each is one layer. */
