@@ -77,6 +77,7 @@ const machine = [
   "tests/faults/due-at-start.test.ts",
   "tests/faults/many-readers.test.ts",
   "tests/faults/one-caller.test.ts",
+  "tests/faults/openai-readers.test.ts",
   "tests/faults/power-loss.test.ts",
   "tests/fuzz/**",
   "tests/pages/**",
