@@ -90,10 +90,10 @@ async function makeResources(server: TestServer) {
     const { body } = await call(server, "GET", `/v1/webhooks/deliveries?jobId=${job}`);
     return body[0]?.state === "delivered" && (body[0].id as string);
   });
-  const { body: receivers } = await call(server, "GET", "/v1/webhooks/receivers");
+  const receiver = await until(async () => (await call(server, "GET", "/v1/webhooks/receivers")).body[0]?.id as string);
   const known = {
     "path.deliveryId": [delivery],
-    "path.receiverId": [receivers[0].id],
+    "path.receiverId": [receiver],
     "path.workerId": [worker],
     "path.podId": [pod],
     "path.version": ["1"],

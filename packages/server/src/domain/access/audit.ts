@@ -64,6 +64,10 @@ export function changed(
   };
 }
 
+/** A deletion. Of another user's resource it is recorded that it was deleted, but not what was in it. */
+export const deleted = (action: string, resource: string, before: Fields, isOwn: boolean): Change =>
+  isOwn ? changed(action, resource, before, undefined) : { action, resource };
+
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** A value as it is, or the beginning of its JSON text if that is longer than `charsMax`. */

@@ -131,7 +131,11 @@ describe("A key", () => {
     const expiresAt = new Date(scene.clock.now() + 60_000).toISOString();
     const later = new Date(scene.clock.now() + 120_000).toISOString();
     const { key, id } = await newKey({ expiresAt });
+    const { id: lasting } = await newKey({});
     for (const asked of [
+      patch(`/v1/apikeys/${lasting}`, { name: "renamed" }, key),
+      http.post(`/v1/apikeys/${lasting}/rotate`, {}, { key }),
+      http.post(`/v1/apikeys/${scene.admin.id}/rotate`, {}, { key }),
       patch(`/v1/apikeys/${id}`, { expiresAt: null }, key),
       patch(`/v1/apikeys/${id}`, { expiresAt: later }, key),
       http.post("/v1/apikeys", { name: "more" }, { key }),
@@ -140,6 +144,7 @@ describe("A key", () => {
       expect([status, json.error]).toEqual([401, expect.stringMatching(/expires at/)]);
     }
     expect(await newKey({ expiresAt }, key)).toMatchObject({ expiresAt });
+    expect(await made(patch(`/v1/apikeys/${id}`, { name: "its own" }, key))).toMatchObject({ expiresAt });
   });
 
   it("counts towards its user's most even after it has expired", async () => {

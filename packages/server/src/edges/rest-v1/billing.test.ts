@@ -109,6 +109,32 @@ describe("A bill", () => {
       expect(await get(`/v2/billing/${path}`)).toMatchObject({ records: [], metadata: { totals: { totalAmount: 0 } } });
   });
 
+  it("has the prices, the discount and the owner that there were at the time", async () => {
+    await put({ volumeGb: 3_600 });
+    const one = await made(pods.http.post("/v1/users", { name: "one" }));
+    const other = await made(pods.http.post("/v1/users", { name: "other" }));
+    const keyOf = async ({ id }: Json) => (await made(pods.http.post("/v1/apikeys", { name: "k", userId: id }))).key;
+    const [key, others] = [await keyOf(one), await keyOf(other)];
+    await made(pods.http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "CZ" }, { key }));
+    await pods.passed(20_000);
+    await put({ volumeGb: 0 });
+    await pods.passed(20_000);
+    await put({ volumeGb: 36_000 });
+    await pods.passed(1_000);
+    const amount = async (of: string) => {
+      const bill = await made(pods.http.get("/v1/billing/networkvolumes?bucketSize=year", { key: of }));
+      return bill.reduce((sum: number, each: Json) => sum + each.amount, 0);
+    };
+    await bank();
+    const before = await amount(key);
+    expect(before).toBeGreaterThanOrEqual(20 + 10);
+    expect(before).toBeLessThan(20 + 10 * 4);
+    await pods.passed(10_000);
+    expect((await pods.http.call("DELETE", `/v1/users/${one.id}?transferTo=${other.id}`)).status).toBe(204);
+    await bank();
+    expect(await amount(others)).toBeLessThan(10 * 5);
+  });
+
   it("is for whole buckets of the zone that is asked for", async () => {
     const { usage } = pods.scene.stores;
     const deposit = (at: string, no: number) => ({

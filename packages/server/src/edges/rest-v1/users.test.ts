@@ -136,6 +136,25 @@ describe("A user", () => {
       expect(await made(http.get("/v1/templates", { key }))).toHaveLength(1);
     });
 
+    it("is given away whole while another request deletes it: what has a new owner stays", async () => {
+      const heir = await newUser("heir");
+      const { key: heirs } = await newKey({ userId: heir.id });
+      const template = { name: "more", imageName: "alpine:3" };
+      for (let n = 0; n < 5; n++) {
+        const { id: templateId } = await made(http.post("/v1/templates", { ...template, name: `t${n}` }, { key }));
+        await made(http.post("/v1/endpoints", { name: `e${n}`, templateId, workersMax: 0 }, { key }));
+      }
+      const asked = ["deleteResources=true", `transferTo=${heir.id}`];
+      const both = await Promise.all(asked.map((how) => http.call("DELETE", `/v1/users/${user.id}?${how}`)));
+      expect(both.map(({ status }) => status)).toEqual([404, 204]);
+      const { entries } = await made(http.get("/v1/audit?limit=100"));
+      const actions = entries.map(({ action }: { action: string }) => action);
+      const after = actions.slice(0, actions.indexOf("user.transfer"));
+      expect(after).toEqual(["user.delete"]);
+      const gone = actions.filter((action: string) => action === "endpoint.delete").length;
+      expect(await made(http.get("/v1/endpoints", { key: heirs }))).toHaveLength(6 - gone);
+    });
+
     it("is deleted with all of them", async () => {
       expect((await http.call("DELETE", `/v1/users/${user.id}?deleteResources=true`)).status).toBe(204);
       const { registry } = scene.parts;
@@ -143,6 +162,10 @@ describe("A user", () => {
       expect(registry.volumes()).toEqual([]);
       expect(registry.registryAuths()).toEqual([]);
       expect(registry.templates().some(({ settings }) => settings.name === "t")).toBe(false);
+      const { entries } = await made(http.get("/v1/audit"));
+      const deletions = entries.filter(({ action }: { action: string }) => /^(?!user|key).*delete$/.test(action));
+      expect(deletions).toHaveLength(4);
+      for (const entry of deletions) expect(entry).not.toHaveProperty("before"); // what was in them is not the admin's
     });
   });
 

@@ -45,7 +45,7 @@ function end(needs: Parts, { id, ownerNo }: Pod): Promise<void> {
       const pod = registry.pod(id);
       const at = pod && dueAt(pod);
       if (!pod || at === undefined || at > now) return; // its user was faster
-      if ((pod.settings.pod.terminateAt ?? Number.POSITIVE_INFINITY) <= now) return removePod(needs, pod);
+      if ((pod.settings.pod.terminateAt ?? Number.POSITIVE_INFINITY) <= now) return removePod(needs, pod, true);
       const settings = turned(pod.settings, "EXITED", { at: now, by: "Stopped at its stopAfter" });
       await savePod(needs, pod, settings, { action: "pod.stop", why: "its pod's time is over" });
     }),

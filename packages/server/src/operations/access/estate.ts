@@ -13,6 +13,7 @@ import type { Needs, Parts } from "../needs.js";
 import { deletePod } from "../pods/save-pod.js";
 import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
 import { deleteTemplate } from "../templates/save-template.js";
+import { bankAll } from "../usage/meter-usage.js";
 import { deleteVolume } from "../volumes/save-volume.js";
 import { type Caller, changeAs } from "./change-as.js";
 import { mayKeep, userFor } from "./save-key.js";
@@ -71,16 +72,23 @@ export function describe(owned: Owned): string {
   return counted.join(", ");
 }
 
-/** Deletes all of a user's resources. */
+/** Deletes all of a user's resources, but none that another request gives away meanwhile. */
 export async function deleteAll(needs: Parts, asking: Caller, user: User): Promise<void> {
   const { endpoints, pods, templates, volumes, registryAuths, secrets } = await owns(needs, user);
   for (const pod of pods) await unlessGone(deletePod(needs, asking, pod, { isLockIgnored: true }));
   for (const endpoint of endpoints) await unlessGone(deleteEndpoint(needs, asking, endpoint, { setToZero: true }));
   for (const template of templates) await unlessGone(deleteTemplate(needs, asking, template));
   for (const auth of registryAuths) await unlessGone(deleteRegistryAuth(needs, asking, auth, user.no));
-  for (const { id } of volumes)
-    if (needs.registry.volume(id)) await unlessGone(deleteVolume(needs, asking, id, user.no));
-  for (const secret of secrets) await changeAs(needs, asking, () => removeSecret(needs, secret));
+  for (const { id } of volumes) {
+    const isTheirs = () => needs.registry.volume(id)?.ownerNo === user.no;
+    if (isTheirs())
+      await deleteVolume(needs, asking, id, user.no).catch((error) => isTheirs() && Promise.reject(error));
+  }
+  for (const { id } of secrets)
+    await changeAs(needs, asking, async (caller) => {
+      const secret = (await needs.secrets.of(user.no)).find((each) => each.id === id);
+      if (secret) await removeSecret(needs, caller, secret);
+    });
 }
 
 /** Waits for a deletion; the same request, sent twice at once, may have made it already. */
@@ -120,6 +128,7 @@ export async function transfer(needs: Parts, caller: ApiKey, user: User, heirId:
     throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to another user.`);
   }
   auditing.note({ action: "user.transfer", resource: user.id, after: { to: heir.id, what: describe(given) } });
+  await bankAll(needs); // each pays for its own time
   await registry.giveAll(user.no, heir.no);
 }
 

@@ -96,6 +96,7 @@ export function updateKey(needs: Saving, asking: Caller, id: string, input: KeyI
       ...(input.scope === undefined ? {} : { scope: scopeOf(needs, owner, input.scope) }),
       ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(caller, input.expiresAt) }),
     };
+    outlivesNot(caller, next);
     auditing.note(changed("key.update", id, recorded(key), recorded(next)));
     const saved = await needs.registry.saveKey(next);
     needs.bell.ring("calls");
@@ -116,13 +117,14 @@ export function rotateKey(
   return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
     mayKeep(needs, caller, ownerOf(needs, key));
+    outlivesNot(caller, key);
     const text = newApiKey(needs.ids);
     const until = needs.clock.now() + overlapSeconds * 1_000;
     const old = overlapSeconds === 0 ? undefined : { hash: key.hash, prefix: key.prefix, until };
     let saved = key;
     const store = async () => {
       auditing.note(
-        changed("key.rotate", id, { prefix: key.prefix }, { prefix: prefixOf(text), oldUntil: old?.until }),
+        changed("key.rotate", id, { prefix: key.prefix }, { prefix: prefixOf(text), oldUntil: old && iso(old.until) }),
       );
       saved = await needs.registry.saveKey({ ...key, hash: needs.vault.hash(text), prefix: prefixOf(text), old });
     };
@@ -203,6 +205,12 @@ function expiry({ expiresAt }: ApiKey, given: string | null | undefined): number
   const at = given === undefined || given === null ? undefined : timeIn("expiresAt", given);
   if (expiresAt === undefined || (at !== undefined && at <= expiresAt)) return at;
   throw forbidden(`This key expires at ${iso(expiresAt)}: give an 'expiresAt' that is no later.`);
+}
+
+/** Whoever has an expiring key could otherwise keep its rights with the text or the scope of a key that lives longer. */
+function outlivesNot({ expiresAt }: ApiKey, key: ApiKey): void {
+  if (expiresAt === undefined || (key.expiresAt !== undefined && key.expiresAt <= expiresAt)) return;
+  throw forbidden(`This key expires at ${iso(expiresAt)}: it may not change a key that lives longer.`);
 }
 
 const shownScope = (scope: Scope): ShownScope => {

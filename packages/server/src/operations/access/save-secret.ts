@@ -1,4 +1,4 @@
-import { changed } from "../../domain/access/audit.js";
+import { changed, deleted } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import {
   type HiddenSpan,
@@ -96,12 +96,13 @@ async function tryAgain(needs: Saving, { ownerNo, name }: Secret): Promise<void>
 
 /** Deletes a secret. Workers that have it keep it; later workers fail to start if they need it. */
 export function deleteSecret(needs: Saving, asking: Caller, id: string): Promise<void> {
-  return changeAs(needs, asking, async (caller) => removeSecret(needs, await ownSecret(needs, caller, id)));
+  return changeAs(needs, asking, async (caller) => removeSecret(needs, caller, await ownSecret(needs, caller, id)));
 }
 
 /** Removes a secret as a part of a change. */
-export function removeSecret({ secrets }: Needs<"secrets">, { no, id, name, description }: Secret): Promise<void> {
-  auditing.note(changed("secret.delete", id, { name, description }, undefined));
+export function removeSecret({ secrets }: Needs<"secrets">, caller: ApiKey, secret: Secret): Promise<void> {
+  const { no, id, name, description } = secret;
+  auditing.note(deleted("secret.delete", id, { name, description }, secret.ownerNo === caller.ownerNo));
   return secrets.remove(no);
 }
 

@@ -7,6 +7,7 @@ import { auditing } from "../../store/audit.js";
 import { checkFields, nameRule } from "../fields.js";
 import type { Needs, Parts } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { bankAll } from "../usage/meter-usage.js";
 import { checkTerms, mergeTerms, showTerms, type TermsInput } from "../usage/terms.js";
 import { type Caller, changeAccessAs } from "./change-as.js";
 import { checkUsedByOthers, deleteAll, describe, owns, transfer } from "./estate.js";
@@ -78,7 +79,7 @@ export function createUser(
 
 /** Changes a user's name or role; the first admin stays an admin. */
 export function updateUser(
-  needs: Saving & Needs<"bell">,
+  needs: Saving & Needs<"bell" | "usage">,
   asking: Caller,
   id: string,
   { name, role, ...terms }: UserInput,
@@ -96,6 +97,7 @@ export function updateUser(
       terms: mergeTerms(user.terms, terms),
     };
     auditing.note(changed("user.update", id, recorded(user), recorded(next)));
+    if (next.terms.serverlessDiscount !== user.terms.serverlessDiscount) await bankAll(needs);
     const saved = await needs.registry.saveUser(next);
     needs.bell.ring("demand"); // what it may run may have changed
     return saved;

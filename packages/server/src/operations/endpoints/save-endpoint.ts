@@ -1,5 +1,5 @@
 import { topics } from "../../bell.js";
-import { changed } from "../../domain/access/audit.js";
+import { changed, deleted } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { type Endpoint, type EndpointSettings, needsRelease } from "../../domain/endpoints/endpoint.js";
 import type { TemplateSettings } from "../../domain/endpoints/template.js";
@@ -120,14 +120,16 @@ export async function deleteEndpoint(
   endpoint: Endpoint,
   options: { setToZero: boolean },
 ): Promise<void> {
-  await changeAs(needs, asking, async () => {
+  await changeAs(needs, asking, async (caller) => {
     const current = needs.registry.endpointByNo(endpoint.no);
-    if (!current || current.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
+    const isThere = current?.deletedAt === undefined && current?.ownerNo === endpoint.ownerNo;
+    if (!current || !isThere) throw endpointNotFound(endpoint.id);
     const { workersMin, workersMax } = current.settings;
     if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
       throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");
     }
-    auditing.note(changed("endpoint.delete", current.id, { ...current.settings }, undefined));
+    const isOwn = current.ownerNo === caller.ownerNo;
+    auditing.note(deleted("endpoint.delete", current.id, { ...current.settings }, isOwn));
     await needs.registry.removeEndpoint(current, needs.clock.now());
     await dropInlineTemplates(needs, current);
   });

@@ -1,5 +1,5 @@
 import { topics } from "../../bell.js";
-import { changed } from "../../domain/access/audit.js";
+import { changed, deleted } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { changesWorkers } from "../../domain/endpoints/template.js";
 import { type Pod, turned } from "../../domain/pods/pod.js";
@@ -141,17 +141,21 @@ export function deletePod(
   pod: Pod,
   { isLockIgnored = false }: { isLockIgnored?: boolean } = {},
 ): Promise<void> {
-  return changeAs(needs, asking, async () => {
+  return changeAs(needs, asking, async (caller) => {
     const current = needs.registry.pod(pod.id);
-    if (!current || current.deletedAt !== undefined) throw podNotFound(pod.id);
+    const isThere = current?.deletedAt === undefined && current?.ownerNo === pod.ownerNo;
+    if (!current || !isThere) throw podNotFound(pod.id);
     if (!isLockIgnored) mayEnd(current);
-    await removePod(needs, current);
+    await removePod(needs, current, current.ownerNo === caller.ownerNo);
   });
 }
 
-/** Deletes a pod within a change. Its worker stops, and its host removes its volume afterwards. */
-export async function removePod(needs: Needs<"registry" | "clock" | "bell">, pod: Pod): Promise<void> {
-  auditing.note(changed("pod.delete", pod.id, recorded(pod.settings), undefined));
+/**
+ * Deletes a pod within a change, of its owner or of somebody else. Its worker stops, and its host removes its volume
+ * afterwards.
+ */
+export async function removePod(needs: Needs<"registry" | "clock" | "bell">, pod: Pod, isOwn: boolean): Promise<void> {
+  auditing.note(deleted("pod.delete", pod.id, recorded(pod.settings), isOwn));
   await needs.registry.removeEndpoint(pod, needs.clock.now());
   needs.bell.ring(topics.demand(pod.no));
 }

@@ -1,4 +1,4 @@
-import { changed } from "../../domain/access/audit.js";
+import { changed, deleted } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
@@ -92,7 +92,7 @@ export function deleteRegistryAuth(
   auth: RegistryAuth,
   ownerNo: number = asking.ownerNo,
 ): Promise<void> {
-  return changeAs(needs, asking, async () => {
+  return changeAs(needs, asking, async (caller) => {
     const current = ownRegistryAuth(needs, { ownerNo }, auth.id);
     const [user] = templatesWith(needs, current);
     if (user) {
@@ -104,7 +104,7 @@ export function deleteRegistryAuth(
       const what = `The current or serving version of the endpoint '${endpoint.id}' uses this container registry auth`;
       throw new Refusal("IN_USE", `${what}; release a version without it, or delete the endpoint first.`);
     }
-    auditing.note(changed("registryAuth.delete", current.id, { name: current.name }, undefined));
+    auditing.note(deleted("registryAuth.delete", current.id, { name: current.name }, ownerNo === caller.ownerNo));
     await needs.registry.removeRegistryAuth(current);
   });
 }

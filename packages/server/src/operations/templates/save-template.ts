@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { changed } from "../../domain/access/audit.js";
+import { changed, deleted } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
@@ -56,10 +56,13 @@ export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id:
   const template = registry.template(id);
   const isOwn = template?.ownerNo === caller.ownerNo;
   if (!isOwn || (caller.scope.kind === "endpoints" && !visibleTemplates({ registry }, caller).includes(template))) {
-    throw new Refusal("NOT_FOUND", `There is no template '${id.slice(0, 80)}' for this key.`);
+    throw templateNotFound(id);
   }
   return template;
 }
+
+const templateNotFound = (id: string): Refusal =>
+  new Refusal("NOT_FOUND", `There is no template '${id.slice(0, 80)}' for this key.`);
 
 export async function createTemplate(needs: Saving, asking: Caller, input: TemplateInput): Promise<Template> {
   await checkTemplateInput(needs, asking, undefined, input);
@@ -144,7 +147,8 @@ async function releaseTo(
 
 /** Deletes a template that no endpoint uses. A public one may be in use by endpoints that its owner does not see. */
 export function deleteTemplate(needs: Saving, asking: Caller, template: Template): Promise<void> {
-  return changeAs(needs, asking, async () => {
+  return changeAs(needs, asking, async (caller) => {
+    if (needs.registry.template(template.id)?.ownerNo !== template.ownerNo) throw templateNotFound(template.id);
     const users = usersOf(needs, template);
     const own = users.find(({ ownerNo }) => ownerNo === template.ownerNo);
     if (own) {
@@ -154,7 +158,8 @@ export function deleteTemplate(needs: Saving, asking: Caller, template: Template
       );
     }
     if (users.length > 0) throw new Refusal("IN_USE", "Another user's endpoint uses this public template.");
-    auditing.note(changed("template.delete", template.id, { ...template.settings }, undefined));
+    const isOwn = template.ownerNo === caller.ownerNo;
+    auditing.note(deleted("template.delete", template.id, { ...template.settings }, isOwn));
     await needs.registry.removeTemplate(template);
   });
 }

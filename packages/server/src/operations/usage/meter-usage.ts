@@ -1,7 +1,7 @@
 import { billableMs, spread, volumeGbMs } from "../../domain/usage/meter.js";
 import { costOf, hourlyRate, type Prices, shareAfterDiscount } from "../../domain/usage/price.js";
 import { limits } from "../../limits/index.js";
-import type { EndMarks } from "../../memory/end-marks.js";
+import { EndMarks } from "../../memory/end-marks.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Deposit, Mark, UsageShare } from "../../store/index.js";
 import { turns } from "../../turns.js";
@@ -14,6 +14,12 @@ const lane = ["usage"] as const;
 
 /** What an amount costs; for workers by GPUs and processors, for volumes by their disk. */
 type Costs = (amount: number) => Pick<UsageShare, "gpuCost" | "cpuCost" | "diskCost">;
+
+/** Banks everything that was used until now, before something changes what it costs or who pays for it. */
+export async function bankAll(needs: Metering): Promise<void> {
+  await bankWorkers(needs, new EndMarks());
+  await bankVolumes(needs);
+}
 
 /**
  * Banks what workers and pods have used since it was banked last. `over`: ended workers that are banked whole, which

@@ -7,6 +7,7 @@ import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import type { Needs } from "../needs.js";
+import { bankAll } from "./meter-usage.js";
 
 /** Prices as callers send and see them: in units of the currency, an hour. */
 export interface PricesView {
@@ -28,7 +29,7 @@ export function showPrices({ registry }: Needs<"registry">): PricesView {
 
 /** Replaces all prices; one that is left out is 0. What was used before keeps the prices of its time. */
 export function savePrices(
-  needs: Needs<"registry" | "clock">,
+  needs: Needs<"registry" | "clock" | "usage">,
   asking: Caller,
   given: Partial<PricesView>,
 ): Promise<void> {
@@ -45,6 +46,7 @@ export function savePrices(
     if (Object.keys(prices.gpus).length > limits.pricedGpusMax)
       throw invalid(`'gpus' may have ${limits.pricedGpusMax} prices at most.`);
     auditing.note(changed("prices.update", "prices", { ...showPrices(needs) }, { ...given }));
+    await bankAll(needs);
     await needs.registry.prices.save(prices);
   });
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { changed } from "../../domain/access/audit.js";
+import { changed, deleted } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
@@ -100,7 +100,7 @@ export async function deleteVolume(
   id: string,
   ownerNo: number = asking.ownerNo,
 ): Promise<void> {
-  await changeAs(needs, asking, async () => {
+  await changeAs(needs, asking, async (caller) => {
     const volume = needs.registry.volume(id);
     // 400, by the contract (Errors)
     if (volume?.ownerNo !== ownerNo) throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
@@ -110,7 +110,7 @@ export async function deleteVolume(
       if (use !== undefined) throw new Refusal("IN_USE", use);
     }
     const { name, size, dataCenterId } = volume;
-    auditing.note(changed("volume.delete", id, { name, size, dataCenterId }, undefined));
+    auditing.note(deleted("volume.delete", id, { name, size, dataCenterId }, ownerNo === caller.ownerNo));
     const endedAt = needs.clock.now();
     await needs.registry.removeVolume(volume, { gbMs: volumeGbMs(volume, endedAt), endedAt });
   });
