@@ -2,7 +2,7 @@ import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
 import { routeNotFound } from "../../errors.js";
-import { forCaller, visibleEndpoints, visibleTemplates } from "../../operations/access/visible.js";
+import { forCaller, publicTemplates, visibleEndpoints, visibleTemplates } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
 import {
   createEndpoint,
@@ -50,6 +50,14 @@ export interface RestParts extends LogRouteParts {
 const include = Type.Object({
   includeTemplate: Type.Optional(Type.String({ description: "true: include the template." })),
   includeWorkers: Type.Optional(Type.String({ description: "true: include the workers." })),
+});
+
+const alsoTemplates = Type.Object({
+  includePublicTemplates: Type.Optional(Type.String({ description: "true: include what other users share." })),
+  includeEndpointBoundTemplates: Type.Optional(
+    Type.String({ description: "Accepted: templates that endpoints use are always included." }),
+  ),
+  includeRunpodTemplates: Type.Optional(Type.String({ description: "Accepted: this service brings no templates." })),
 });
 
 /** The REST management API: endpoints, templates and network volumes (contract: REST management API). */
@@ -179,16 +187,25 @@ function reads(app: FastifyInstance, parts: RestParts): void {
     ),
     async (request) => showDecisions(parts, ownEndpoint(parts, request.caller, idOf(request, "endpointId"))),
   );
-  app.get("/templates", doc("List templates", "templates", Type.Array(api.Template)), (request, reply) =>
-    sendList(reply, visibleTemplates(parts, request.caller), (template) =>
-      forCaller(request.caller, template, showTemplate(template)),
-    ),
+  const othersFor = ({ caller, query }: FastifyRequest) =>
+    (query as Query).includePublicTemplates === "true"
+      ? publicTemplates(parts, caller).filter(({ ownerNo }) => ownerNo !== caller.ownerNo)
+      : [];
+  app.get(
+    "/templates",
+    doc("List templates", "templates", Type.Array(api.Template), { querystring: alsoTemplates }),
+    (request, reply) => {
+      const found = [...visibleTemplates(parts, request.caller), ...othersFor(request)];
+      return sendList(reply, found, (template) => forCaller(request.caller, template, showTemplate(template)));
+    },
   );
   app.get(
     "/templates/:templateId",
-    doc("Show a template", "templates", api.Template, { params: params("templateId") }),
+    doc("Show a template", "templates", api.Template, { params: params("templateId"), querystring: alsoTemplates }),
     async (request) => {
-      const template = ownTemplate(parts, request.caller, idOf(request, "templateId"));
+      const id = idOf(request, "templateId");
+      const shared = othersFor(request).find((template) => template.id === id);
+      const template = shared ?? ownTemplate(parts, request.caller, id);
       return forCaller(request.caller, template, showTemplate(template));
     },
   );

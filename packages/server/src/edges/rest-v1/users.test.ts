@@ -77,6 +77,14 @@ describe("A user", () => {
     );
   });
 
+  it("is refused a quota that there is none of, by its name", async () => {
+    await refused(
+      http.post("/v1/users", { name: "one", quotas: { wrokers: 1 } }),
+      400,
+      /'quotas' has no field 'wrokers'/,
+    );
+  });
+
   it("is deleted with its keys if it owns nothing", async () => {
     const user = await newUser("one");
     const { key } = await newKey({ userId: user.id });

@@ -95,6 +95,12 @@ describe("Public templates", () => {
     expect((await http.get("/v2/catalog/templates?source=official")).json).toEqual({ templates: [] });
     expect((await http.get(`/v2/catalog/templates/${shared.id}`)).json.image).toBe("alpine:3");
     expect((await http.get(`/v2/catalog/templates/${hidden.id}`)).status).toBe(404);
+    const also = "includePublicTemplates=true";
+    const own = (await http.get("/v1/templates")).json.length;
+    expect((await http.get(`/v1/templates?${also}`)).json).toHaveLength(own + 1);
+    expect((await http.get(`/v1/templates/${shared.id}?${also}`)).json).toMatchObject({ env: { TOKEN: "…" } });
+    const refused = [`${shared.id}`, `${hidden.id}?${also}`];
+    for (const path of refused) expect((await http.get(`/v1/templates/${path}`)).status).toBe(404);
     const builds = await http.get(`/v2/serverless/${(await scene.endpoint()).id}/builds`);
     expect(builds.json).toEqual({ builds: [] });
   });

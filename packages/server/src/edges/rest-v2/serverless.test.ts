@@ -76,7 +76,12 @@ describe("An endpoint of REST v2", () => {
       gpu: null,
       cpu: { id: "cpu3c", vcpuCount: 4, memory: 8 },
     });
-    const { id, requestUrls } = await create({ type: "LOAD_BALANCER" });
+    const { id, requestUrls } = await create({
+      type: "LOAD_BALANCER",
+      scaling: { type: "REQUEST_COUNT", requestCount: 4 },
+    });
+    const { status, json } = await http.post("/v2/serverless", { ...queue, type: "LOAD_BALANCER" });
+    expect([status, json.detail]).toEqual([400, expect.stringMatching(/must be REQUEST_COUNT/)]);
     expect(requestUrls).toEqual({ base: `http://${id}.lb.example.com`, health: `http://${id}.lb.example.com/ping` });
   });
 
@@ -195,8 +200,10 @@ describe("A template that an endpoint of REST v2 names", () => {
 
 it("Fields that no schema names are named in a header, at every depth", async () => {
   const gpu = { pools: ["ADA_24"], minRamPerGpu: 8 };
-  const { status, headers } = await http.post("/v2/serverless", { ...queue, gpu, startSsh: true });
-  expect([status, headers.get("x-millrace-ignored")]).toEqual([201, "gpu.minRamPerGpu, startSsh"]);
+  const scaling = { ...queue.scaling, factor: 2 };
+  const { status, headers } = await http.post("/v2/serverless", { ...queue, gpu, scaling, startSsh: true });
+  const ignored = headers.get("x-millrace-ignored");
+  expect([status, ignored?.split(", ").sort()]).toEqual([201, ["gpu.minRamPerGpu", "scaling.factor", "startSsh"]]);
 });
 
 describe("An error of REST v2", () => {

@@ -4,7 +4,7 @@ import Type from "typebox";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import { Refusal } from "../../errors.js";
-import { seesMore, visibleTemplates } from "../../operations/access/visible.js";
+import { publicTemplates, visibleTemplates } from "../../operations/access/visible.js";
 import type { Parts } from "../../operations/needs.js";
 import {
   createTemplate,
@@ -79,10 +79,7 @@ export function templateReads(app: FastifyInstance, parts: Parts): void {
 
 /** Templates that other users share with everybody; none of them is the hosted service's. */
 export function publicTemplateReads(app: FastifyInstance, parts: Parts): void {
-  const all = (caller: ApiKey) => {
-    seesMore(caller, "templates of others");
-    return parts.registry.templates().filter(({ settings }) => settings.isPublic);
-  };
+  const all = (caller: ApiKey) => publicTemplates(parts, caller);
   app.get(
     "/catalog/templates",
     route({

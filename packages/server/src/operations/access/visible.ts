@@ -23,6 +23,12 @@ export function visibleTemplates({ registry }: Needs<"registry">, caller: ApiKey
   return mine.filter(({ id }) => used.has(id));
 }
 
+/** What other users share with everybody: public templates, which keys of chosen endpoints do not see. */
+export function publicTemplates({ registry }: Needs<"registry">, caller: ApiKey): Template[] {
+  seesMore(caller, "templates of others");
+  return registry.templates().filter(({ settings }) => settings.isPublic);
+}
+
 /** The volumes that a key sees: all of its user's, or only the volumes of its endpoints. */
 export function visibleVolumes({ registry }: Needs<"registry">, caller: ApiKey): Volume[] {
   const mine = registry.volumes().filter((volume) => own(caller, volume));

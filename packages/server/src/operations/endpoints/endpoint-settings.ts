@@ -202,5 +202,5 @@ export function volumes(
     if (registry.volume(id)?.ownerNo !== caller.ownerNo)
       throw invalid(`There is no network volume '${id.slice(0, 80)}'.`);
   }
-  return ids;
+  return [...new Set(ids)];
 }

@@ -31,7 +31,19 @@ export function takeJson(app: FastifyInstance): void {
   });
 }
 
-type Properties = Readonly<Record<string, { readonly properties?: Properties }>>;
+type Properties = Readonly<Record<string, Field>>;
+interface Field {
+  readonly type?: string;
+  readonly properties?: Properties;
+  readonly anyOf?: readonly Field[];
+}
+
+/** The fields that a value may have; undefined if it may have any. Of alternatives, those that any of them has. */
+function fieldsOf({ properties, anyOf = [] }: Field): Properties | undefined {
+  if (properties) return properties;
+  const objects = anyOf.filter(({ type }) => type === "object").map(fieldsOf);
+  return objects.length > 0 && objects.every((each) => each !== undefined) ? Object.assign({}, ...objects) : undefined;
+}
 
 /** The fields that a schema names, at every depth, and the names of the others. */
 function partedBy(properties: Properties, body: object): [known: object, ignored: string[]] {
@@ -39,9 +51,10 @@ function partedBy(properties: Properties, body: object): [known: object, ignored
   const ignored: string[] = [];
   for (const [name, value] of Object.entries(body)) {
     const inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const fields = inner && fieldsOf(inner);
     if (inner === undefined) ignored.push(name);
-    else if (inner.properties && typeof value === "object" && value !== null) {
-      const [within, unknown] = partedBy(inner.properties, value);
+    else if (fields && typeof value === "object" && value !== null && !Array.isArray(value)) {
+      const [within, unknown] = partedBy(fields, value);
       known.push([name, within]);
       ignored.push(...unknown.map((each) => `${name}.${each}`));
     } else known.push([name, value]);

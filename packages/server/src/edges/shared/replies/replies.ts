@@ -89,7 +89,12 @@ function describe(error: Mistake, all: readonly Mistake[]): string {
   if (title !== undefined) return `'${field}' must be ${title}.`;
   const words = [...new Set(same.map(({ parentSchema }) => parentSchema?.const).filter(Boolean))];
   if (words.length > 0) return `'${field}' must be one of ${words.join(", ")}.`;
-  const allowed = (error.params as { allowedValues?: unknown[] }).allowedValues;
+  const { allowedValues: allowed, additionalProperty } = error.params as {
+    allowedValues?: unknown[];
+    additionalProperty?: string;
+  };
+  if (additionalProperty !== undefined)
+    return `${field === "" ? "The body" : `'${field}'`} has no field '${additionalProperty.slice(0, 80)}'.`;
   const what = `${error.message}${allowed ? ` (${allowed.join(", ")})` : ""}`;
   return field === "" ? `The body ${what}.` : `'${field}' ${what}.`;
 }
