@@ -121,7 +121,7 @@ describe("A GPU", () => {
     const id = await scene.submit(ours);
     await scene.advance(50);
     const { waitDetail } = await scene.status(ours, id);
-    expect(waitDetail).toContain("held by a worker of another user's endpoint");
+    expect(waitDetail).toContain("held by a worker or pod of another user");
     expect(waitDetail).not.toContain(theirs.id);
   });
 

@@ -124,6 +124,11 @@ describe("A variable that does not fit", () => {
     expect(scene.events).not.toContainEqual(expect.objectContaining({ type: "request.failed" }));
   });
 
+  it("is refused if it is missing", async () => {
+    const { json } = await ask("query ($id: String!) { podTemplate(id: $id) { id } }", {});
+    expect(json.errors[0].message).toMatch(/at "id": Expected a value of non-null type "String!" to be provided\./);
+  });
+
   it("is refused if it is not one of the field's values", async () => {
     const query = "mutation ($input: EndpointInput!) { saveEndpoint(input: $input) { id } }";
     const { json, text } = await ask(query, { input: { name: "a", flashBootType: secret } });

@@ -6,6 +6,7 @@ const harmless = [
   /^(Expected value of type "[\w![\]]+" to include required field "\w{1,80}")/,
   /^(Expected value of type "\w+" not to include unknown field "\w{1,80}")/,
   /^(Expected value of (?:non-null )?type "[\w![\]]+" (?:to be an object|not to be null))/,
+  /^(Expected a value of non-null type "[\w![\]]+" to be provided)/,
 ];
 
 /**

@@ -72,7 +72,7 @@ describe("A pod", () => {
     await pods.passed();
     expect(await pods.show(second.id)).toMatchObject({
       status: "PROVISIONING",
-      statusDetail: `It needs GPU; free here: 0 of 1; held by worker ${pods.workerOf(first.id).row.id} of endpoint ${first.id}.`,
+      statusDetail: `It needs GPU; free here: 0 of 1; held by pod ${first.id}.`,
     });
     const elsewhere = await pods.create({ countryCodes: ["US"] });
     await pods.passed();

@@ -1,6 +1,7 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { sourceOf } from "../../domain/endpoints/template.js";
 import type { HostView } from "../../domain/hosts/host.js";
+import { isPod } from "../../domain/pods/pod.js";
 import { fairPlaces } from "../../domain/workers/fair-places.js";
 import { type Holding, needOf, type Placement, place } from "../../domain/workers/placement.js";
 import { isThrottled } from "../../domain/workers/worker.js";
@@ -81,9 +82,11 @@ function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Rese
     if (!row.resources) return [];
     const theirs = registry.endpointByNo(row.endpointNo);
     const holder =
-      theirs?.ownerNo === endpoint.ownerNo
-        ? `worker ${row.id} of endpoint ${theirs.id}`
-        : "a worker of another user's endpoint";
+      theirs?.ownerNo !== endpoint.ownerNo
+        ? "a worker or pod of another user"
+        : isPod(theirs)
+          ? `pod ${theirs.id}`
+          : `worker ${row.id} of endpoint ${theirs.id}`;
     const later = theirs?.settings.flashBootType === "PRIORITY_FLASHBOOT" ? Number.MAX_SAFE_INTEGER / 2 : 0;
     const pausedRank = row.wanted === "paused" ? later + (row.pausedAt ?? row.createdAt) : undefined;
     const isLeaving = row.wanted === "stopped";
