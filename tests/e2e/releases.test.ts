@@ -141,7 +141,10 @@ describe.concurrent("a version that does not come up", () => {
     expect(await served).toEqual(new Set([id]));
     expect(stopped).toMatchObject({ version: 2, why: expect.stringMatching(/the weights of 2 are not there/) });
     expect(stopped.stoppedAt).toBeDefined();
-    const tries = (await allWorkersOf(server, endpoint)).filter(({ version }) => version === 2);
+    const tries = await until(async () => {
+      const all = (await allWorkersOf(server, endpoint)).filter(({ version }) => version === 2);
+      return all.every(({ exit }) => exit) && all; // the last one may still be ending
+    });
     expect(tries.map(({ exit }) => exit?.cause)).toEqual(["start", "start", "start"]);
     expect((await complete(server, endpoint)).output).toBe("1");
     const [kept] = await workersOf(server, endpoint);

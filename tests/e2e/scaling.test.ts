@@ -158,9 +158,11 @@ describe.concurrent("the number of workers", () => {
     await waitReason(endpoint, jobs[1] as string, "workers_busy");
     expect(await workerCount(endpoint)).toBe(1);
     await until(async () => (await workerCount(endpoint)) > 1, 15_000);
-    const { body: decisions } = await call(server, "GET", `/v1/endpoints/${endpoint}/scaling`);
-    // the first worker was started for the first job, which ran by then
-    const started = decisions.findLast(({ outcome, inputs }: Body) => /^start/.test(outcome) && inputs.running > 0);
+    // the first worker was started for the first job, which ran by then; a decision is recorded after it is carried out
+    const started = await until(async () => {
+      const { body: decisions } = await call(server, "GET", `/v1/endpoints/${endpoint}/scaling`);
+      return decisions.findLast(({ outcome, inputs }: Body) => /^start/.test(outcome) && inputs.running > 0);
+    });
     expect(Date.parse(started.from) - started.inputs.oldestAt).toBeGreaterThanOrEqual(3_000);
     await until(async () => (await healthOf(server, endpoint)).workers.running === 3, 10_000);
     writeFileSync(gate, "");
