@@ -20,8 +20,6 @@ const types = { QUEUE: "QB", LOAD_BALANCER: "LB" } as const;
 export function endpointInput(body: v2.EndpointCreate | v2.EndpointUpdate): Together {
   const { name, templateId, gpu, cpu, workers = {}, scaling, dataCenterIds, networkVolumes, timeout, flashboot } = body;
   if (gpu && cpu) throw invalid("Send either 'gpu' or 'cpu', not both.");
-  if ("type" in body && body.type === "LOAD_BALANCER" && scaling?.type === "QUEUE_DELAY")
-    throw invalid("'scaling.type' must be REQUEST_COUNT for a LOAD_BALANCER endpoint, which has no queue.");
   const endpoint: EndpointInput = defined({
     name,
     templateId,
