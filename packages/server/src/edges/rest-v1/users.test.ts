@@ -77,7 +77,7 @@ describe("A user", () => {
     );
   });
 
-  it("is refused a quota that there is none of, by its name", async () => {
+  it("is refused a misspelt quota, which the reply names", async () => {
     await refused(
       http.post("/v1/users", { name: "one", quotas: { wrokers: 1 } }),
       400,

@@ -79,11 +79,12 @@ export async function deleteAll(needs: Parts, asking: Caller, user: User): Promi
   for (const endpoint of endpoints) await unlessGone(deleteEndpoint(needs, asking, endpoint, { setToZero: true }));
   for (const template of templates) await unlessGone(deleteTemplate(needs, asking, template));
   for (const auth of registryAuths) await unlessGone(deleteRegistryAuth(needs, asking, auth, user.no));
-  for (const { id } of volumes) {
-    const isTheirs = () => needs.registry.volume(id)?.ownerNo === user.no;
-    if (isTheirs())
-      await deleteVolume(needs, asking, id, user.no).catch((error) => isTheirs() && Promise.reject(error));
-  }
+  const isTheirs = (volumeId: string) => needs.registry.volume(volumeId)?.ownerNo === user.no;
+  for (const { id } of volumes)
+    if (isTheirs(id))
+      await deleteVolume(needs, asking, id, user.no).catch((error) => {
+        if (isTheirs(id)) throw error; // an unknown volume is refused with 400
+      });
   for (const { id } of secrets)
     await changeAs(needs, asking, async (caller) => {
       const secret = (await needs.secrets.of(user.no)).find((each) => each.id === id);

@@ -96,7 +96,7 @@ export function updateKey(needs: Saving, asking: Caller, id: string, input: KeyI
       ...(input.scope === undefined ? {} : { scope: scopeOf(needs, owner, input.scope) }),
       ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(caller, input.expiresAt) }),
     };
-    outlivesNot(caller, next);
+    checkLifetime(caller, next);
     auditing.note(changed("key.update", id, recorded(key), recorded(next)));
     const saved = await needs.registry.saveKey(next);
     needs.bell.ring("calls");
@@ -117,7 +117,7 @@ export function rotateKey(
   return changeAccessAs(needs, asking, async (caller) => {
     const key = ownKey(needs, caller, id);
     mayKeep(needs, caller, ownerOf(needs, key));
-    outlivesNot(caller, key);
+    checkLifetime(caller, key);
     const text = newApiKey(needs.ids);
     const until = needs.clock.now() + overlapSeconds * 1_000;
     const old = overlapSeconds === 0 ? undefined : { hash: key.hash, prefix: key.prefix, until };
@@ -200,16 +200,20 @@ function checkedName(name: string | undefined): string {
   return name;
 }
 
+/** Whether what ends at `at`, or never, lives longer than a key that ends at `expiresAt`, or never. */
+const outlives = (expiresAt: number | undefined, at: number | undefined): expiresAt is number =>
+  expiresAt !== undefined && (at === undefined || at > expiresAt);
+
 /** When a key ends. An expiring key cannot make or change a key to outlive it. */
 function expiry({ expiresAt }: ApiKey, given: string | null | undefined): number | undefined {
   const at = given === undefined || given === null ? undefined : timeIn("expiresAt", given);
-  if (expiresAt === undefined || (at !== undefined && at <= expiresAt)) return at;
+  if (!outlives(expiresAt, at)) return at;
   throw forbidden(`This key expires at ${iso(expiresAt)}: give an 'expiresAt' that is no later.`);
 }
 
-/** Whoever has an expiring key could otherwise keep its rights with the text or the scope of a key that lives longer. */
-function outlivesNot({ expiresAt }: ApiKey, key: ApiKey): void {
-  if (expiresAt === undefined || (key.expiresAt !== undefined && key.expiresAt <= expiresAt)) return;
+/** Refuses an expiring key a change of a key that lives longer: the new text, or scope, would extend its own rights. */
+function checkLifetime({ expiresAt }: ApiKey, key: ApiKey): void {
+  if (!outlives(expiresAt, key.expiresAt)) return;
   throw forbidden(`This key expires at ${iso(expiresAt)}: it may not change a key that lives longer.`);
 }
 

@@ -122,8 +122,7 @@ export async function deleteEndpoint(
 ): Promise<void> {
   await changeAs(needs, asking, async (caller) => {
     const current = needs.registry.endpointByNo(endpoint.no);
-    const isThere = current?.deletedAt === undefined && current?.ownerNo === endpoint.ownerNo;
-    if (!current || !isThere) throw endpointNotFound(endpoint.id);
+    if (current?.ownerNo !== endpoint.ownerNo || current.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
     const { workersMin, workersMax } = current.settings;
     if (!options.setToZero && (workersMin !== 0 || workersMax !== 0)) {
       throw new Refusal("IN_USE", "Set workersMin and workersMax to 0 before deleting the endpoint.");

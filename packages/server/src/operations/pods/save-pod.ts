@@ -143,8 +143,7 @@ export function deletePod(
 ): Promise<void> {
   return changeAs(needs, asking, async (caller) => {
     const current = needs.registry.pod(pod.id);
-    const isThere = current?.deletedAt === undefined && current?.ownerNo === pod.ownerNo;
-    if (!current || !isThere) throw podNotFound(pod.id);
+    if (current?.ownerNo !== pod.ownerNo || current.deletedAt !== undefined) throw podNotFound(pod.id);
     if (!isLockIgnored) mayEnd(current);
     await removePod(needs, current, current.ownerNo === caller.ownerNo);
   });

@@ -20,7 +20,7 @@ const columnOf = (job: string | undefined, column: string): string => (job === u
 export const isAtWorker = (job?: string): string =>
   `(${columnOf(job, "status")} = ${code.IN_PROGRESS} OR ${columnOf(job, "stop_wanted")} = 1)`;
 
-/** The indexes of the jobs that ended badly, so that lists of them skip the million of other states. */
+/** The indexes of the jobs that ended badly, so that a list of them skips the million that succeeded. */
 export const statusIndexes = {
   FAILED: "job_failed",
   CANCELLED: "job_cancelled",

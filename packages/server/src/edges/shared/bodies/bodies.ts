@@ -4,7 +4,6 @@ import type { ApiKey } from "../../../domain/access/key.js";
 import { bodyTooLarge } from "../../../errors.js";
 import { ArrivingText, Joined, type ReceivedText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
-import { turns } from "../../../turns.js";
 import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
 import { readPace } from "./pace.js";
 
@@ -140,8 +139,7 @@ export function takeText(app: FastifyInstance, parse: (text: string) => unknown)
       readBounded(request, payload, false, (error, whole) => (error ? reject(error) : resolve(whole)));
     });
     await request.room.enter(body?.length ?? 0);
-    // asked for right before the work: requests that enter in one turn would otherwise all find time left
-    return turns.run([request.caller.ownerNo], () => parse(String(body)));
+    return request.room.work(() => parse(String(body)));
   });
 }
 

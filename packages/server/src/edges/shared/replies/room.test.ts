@@ -29,3 +29,12 @@ it("A request whose reply was sent while it waited for memory is given none, and
   expect(shares.heldBytes).toBe(0);
   await scene.close();
 });
+
+it("Work of a request whose client has gone is not begun", async () => {
+  const scene = await Scene.open();
+  const room = new Room(scene.parts, 1, new PlainSignal());
+  expect(await room.work(() => "done")).toBe("done");
+  room.close();
+  await expect(room.work(() => expect.fail("it was begun"))).rejects.toThrow(/memory|busy|again/i);
+  await scene.close();
+});

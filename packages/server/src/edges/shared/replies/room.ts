@@ -40,6 +40,16 @@ export class Room {
     await this.take(Math.max(limits.replyBytesMax, bodyBytes * limits.parsedBytesPerByte));
   }
 
+  /**
+   * Does work that blocks the thread, in a turn of the owner's. The turn is asked for right before the work: of requests
+   * that got their memory together, each would otherwise find time left. Refuses if the client has gone meanwhile.
+   */
+  async work<T>(work: () => T): Promise<T> {
+    if (turns.isOver) await turns.take([this.#ownerNo]);
+    if (this.#over.aborted) throw noRoom();
+    return work();
+  }
+
   /** Exchanges the loan for one of `bytes`. Refuses if no memory becomes free in time. */
   async take(bytes: number): Promise<void> {
     this.#share?.release(); // holding some while waiting for more could deadlock
@@ -78,7 +88,7 @@ export function lendRooms(app: FastifyInstance, parts: Needs<"shares" | "clock" 
   app.addHook("preHandler", async (request) => {
     if (!request.room) return;
     await request.room.enter(0);
-    if (turns.isOver) await turns.take([request.caller.ownerNo]);
+    await request.room.work(() => {}); // the handler's
   });
   app.addHook("onSend", (request, reply, payload, done) => {
     if (typeof payload !== "string" || payload.length <= limits.textReadBytesMax || !request.room) {
