@@ -7,6 +7,7 @@ export * from "./errors.js";
 export { visible, visibleLines } from "./fields.js";
 export * from "./jobs.js";
 export * from "./logs.js";
+export * from "./news.js";
 export * from "./pods.js";
 export * from "./registry-auths.js";
 export * from "./secrets.js";

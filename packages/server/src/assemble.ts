@@ -147,7 +147,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   });
   registry.onForget((_no, id) => meter.forget(id));
   const measuring = new VolumeMeasuring(parts);
-  listeners.push(meter.emit, measuring.hear, stock.hear);
+  listeners.push(meter.emit, measuring.hear, stock.hear, parts.news.hear);
   const app = await buildHttp(
     {
       ...parts,

@@ -3,6 +3,7 @@ import { limits } from "../limits/index.js";
 import { gateTallies } from "../lines/gate-tallies.js";
 import { HeldCalls } from "../lines/held-calls.js";
 import { lending } from "../lines/lent-texts.js";
+import { News } from "../lines/news.js";
 import { QueueRoom } from "../lines/queue-room.js";
 import type { TakeLine } from "../lines/take-line.js";
 import { hideOnHost } from "../operations/access/access-secret.js";
@@ -37,6 +38,7 @@ export function connectParts(world: World): Parts {
     purges: new FairLine(),
     changes: new FairLine(limits.changesAtOnce),
     queueRoom: new QueueRoom(clock),
+    news: new News(clock),
     heldCalls: new HeldCalls(() => bell.ring("calls")),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     hideInLog: hideOnHost({ registry, here }, (workerId, secret) => provider.hide(workerId, secret)),

@@ -7,6 +7,7 @@ import { admitToManagement } from "../operations/access/authenticate.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Parts } from "../operations/needs.js";
 import { turns } from "../turns.js";
+import { dashboardPages } from "./dashboard/pages.js";
 import { docsPage } from "./documents/docs-page.js";
 import { documented } from "./documents/documents.js";
 import type { Gateway } from "./gateway/gateway.js";
@@ -176,6 +177,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
   await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
   operationRoutes(app, parts);
+  await app.register(dashboardPages);
 }
 
 async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: boolean): Promise<void> {

@@ -36,6 +36,9 @@ export const logs = {
   logFollowersPerOwner: 64,
   logHeldBytesMax: mib, // of lines read for a follower and not taken yet
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
+  newsRestMs: 250, // what changes is told to dashboards at most this often
+  newsFollowersMax: 512,
+  newsFollowersPerOwner: 64,
   terminalHoldMs: 200, // a line waits this long for older ones, which come through workers' logs
   terminalLinesHeld: 2_000,
   terminalNamesMax: 4_000, // of workers, and of jobs that run, which a terminal remembers

@@ -10,6 +10,7 @@ import type { Ids } from "../ids.js";
 import type { Gate } from "../lines/gate.js";
 import type { HeldCalls } from "../lines/held-calls.js";
 import type { Lending } from "../lines/lent-texts.js";
+import type { News } from "../lines/news.js";
 import type { QueueRoom } from "../lines/queue-room.js";
 import type { TakeLine } from "../lines/take-line.js";
 import type { Registry } from "../memory/registry.js";
@@ -38,6 +39,8 @@ export interface Parts
   /** Jobs that clients cancel or give a ttl: each is a write of its own, and one client may have thousands. */
   readonly changes: FairLine;
   readonly queueRoom: QueueRoom;
+  /** What changes, for whoever looks at it. */
+  readonly news: News;
   /** Matches load-balanced requests with workers. */
   readonly gate: Gate;
   /** Aborted when the server stops: held requests then reply with the current state. */

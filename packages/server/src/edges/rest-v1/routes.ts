@@ -4,6 +4,7 @@ import Type from "typebox";
 import { routeNotFound } from "../../errors.js";
 import { forCaller, publicTemplates, visibleEndpoints, visibleTemplates } from "../../operations/access/visible.js";
 import type { EndpointInput } from "../../operations/endpoints/endpoint-settings.js";
+import { readHealth } from "../../operations/endpoints/read-health.js";
 import {
   createEndpoint,
   deleteEndpoint,
@@ -31,6 +32,7 @@ import { sendList } from "../shared/replies/send-list.js";
 import { accessReads, accessWrites } from "./access.js";
 import { auditRoutes } from "./audit.js";
 import { billingRoutes, priceWrites } from "./billing.js";
+import { eventRoutes } from "./events.js";
 import { logRoutes } from "./logs.js";
 import { podReads, podWrites } from "./pods.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
@@ -50,6 +52,7 @@ export interface RestParts extends LogRouteParts {
 const include = Type.Object({
   includeTemplate: Type.Optional(Type.String({ description: "true: include the template." })),
   includeWorkers: Type.Optional(Type.String({ description: "true: include the workers." })),
+  includeHealth: Type.Optional(Type.String({ description: "true: include the counts of jobs and workers." })),
 });
 
 const alsoTemplates = Type.Object({
@@ -99,6 +102,7 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
   });
   await app.register(async (scope) => {
     ignoreBodies(scope);
+    eventRoutes(scope, parts);
     logRoutes(scope, parts); // no room needed: a followed log has a budget of its own
   });
   refuseOthers();
@@ -117,6 +121,7 @@ async function endpointView(
       ? { template: forCaller(caller, template, showTemplate(template)) }
       : {}),
     ...(query.includeWorkers === "true" ? { workers: await showWorkers(parts, endpoint) } : {}),
+    ...(query.includeHealth === "true" ? { health: await readHealth(parts, endpoint) } : {}),
   };
 }
 

@@ -1,0 +1,1 @@
+export { span } from "@millrace/api/words";

@@ -1,0 +1,22 @@
+import { ApiError, createClient } from "@millrace/api/client";
+
+/** Where the key is kept: until the tab is closed. */
+const place = "millrace.key";
+
+export const keyOfSession = (): string | null => sessionStorage.getItem(place);
+
+/** Keeps a key for this tab, if the server knows it; throws an {@link ApiError} if not. */
+export async function signIn(key: string): Promise<void> {
+  await clientFor(key).call("GET", "/v1/endpoints");
+  sessionStorage.setItem(place, key);
+}
+
+export const signOut = (): void => sessionStorage.removeItem(place);
+
+const clientFor = (key: string) => createClient({ url: location.origin, key });
+
+/** The client of the key that is signed in. Whoever has none is sent to the sign-in page by the router. */
+export const client = () => clientFor(keyOfSession() ?? "");
+
+/** Whether an error says that the key does not count (any more). */
+export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.status === 401;

@@ -1,0 +1,49 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import fastifyStatic from "@fastify/static";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { ignoreBodies } from "../shared/bodies/bodies.js";
+
+/** What the pages may load: their own files and this server's API; outputs of jobs may hold images, audio and video. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "font-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' data: blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** The web app's pages; every other path is the API's. */
+const pages = ["/", "/sign-in", "/endpoints/*"];
+
+/** Where the web app is built to; undefined if it is not. */
+function appFolder(): string | undefined {
+  const folder = join(dirname(createRequire(import.meta.url).resolve("@millrace/dashboard/package.json")), "dist");
+  return existsSync(join(folder, "index.html")) ? folder : undefined;
+}
+
+/** The dashboard: a web app that speaks to this server's API with the key of whoever looks at it. */
+export async function dashboardPages(app: FastifyInstance): Promise<void> {
+  const root = appFolder();
+  if (!root) return;
+  ignoreBodies(app);
+  await app.register(fastifyStatic, { root, serve: false, preCompressed: true });
+  const page = (_: unknown, reply: FastifyReply) =>
+    reply
+      .header("content-security-policy", policy)
+      .header("referrer-policy", "no-referrer")
+      .header("cache-control", "no-cache")
+      .sendFile("index.html");
+  for (const path of pages) app.get(path, { schema: { hide: true } }, page);
+  app.get("/icon.svg", { schema: { hide: true } }, (_, reply) => reply.sendFile("icon.svg"));
+  // their names hold a hash of their content
+  app.get("/assets/*", { schema: { hide: true } }, (request, reply) =>
+    reply.sendFile(`assets/${(request.params as { "*": string })["*"]}`, { maxAge: "1y", immutable: true }),
+  );
+}
