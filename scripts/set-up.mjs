@@ -84,7 +84,9 @@ export async function build() {
     const sources = sourcesNow();
     const tsc = await withProgress("Building", () => run(join(bin, "tsc"), ["-b"]));
     if (tsc.code !== 0) throw new SetUpFailure("The sources do not compile:", tsc.output);
-    await bundle(); // after the compiler, which would otherwise seem to have written later
+    // after the compiler, which would otherwise seem to have written later
+    const [dashboard] = await Promise.all([run(join(bin, "vite"), ["build", "packages/dashboard"]), bundle()]);
+    if (dashboard.code !== 0) throw new SetUpFailure("The dashboard cannot be built:", dashboard.output);
     writeFileSync(buildStamp, `${sources}\n`);
   });
   linkCommand();
@@ -104,11 +106,12 @@ MILLRACE_CLONE=$root exec sh "$root/scripts/node.sh" "$root/packages/cli/dist/ma
 `;
 
 const buildStamp = join(cache, "build-stamp");
+const dashboardPage = join(root, "packages/dashboard/dist/app/index.html");
 
 function isBuilt() {
   if (readText(buildStamp)?.trim() !== sourcesNow()) return false;
   const compiled = packageNames().map((name) => writtenAt(join(root, "packages", name, "dist", ".tsbuildinfo")));
-  return compiled.every((at) => at > 0 && at < writtenAt(bundleFile));
+  return compiled.every((at) => at > 0 && at < writtenAt(bundleFile)) && existsSync(dashboardPage);
 }
 
 /** A fingerprint of all inputs of a build: names, sizes and modification times. */
@@ -117,7 +120,9 @@ export function sourcesNow() {
   const files = [
     ...readdirSync(root).filter((name) => /^(tsconfig.*|package(-lock)?)\.json$/.test(name)),
     ...packages.flatMap((path) => [join(path, "package.json"), join(path, "tsconfig.json")]),
-    ...packages.flatMap((path) => filesUnder(join(path, "src"))).filter((path) => !path.endsWith(".test.ts")),
+    ...packages.flatMap((path) => filesUnder(join(path, "src"))).filter((path) => !/\.test\.tsx?$/.test(path)),
+    ...["index.html", "vite.config.ts"].map((name) => join("packages/dashboard", name)),
+    ...filesUnder("packages/dashboard/public"),
   ];
   return hashOf(files.map(fileState).sort().join("\n"));
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root, until } from "../harness.js";
 
-const names = ["api", "worker", "server", "cli"];
+const names = ["api", "worker", "dashboard", "server", "cli"];
 let folder: string;
 /** What a package brings, by its folder here. */
 const packed: Record<string, readonly string[]> = {};
@@ -35,7 +35,7 @@ describe("A packed package", () => {
   it.each(names)("has what runs, its license and a page about it, and nothing else: %s", (name) => {
     const files = packed[name] as readonly string[];
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
-    const others = files.filter((path) => !/^dist\/.+\.(js|d\.ts|json|py)$/.test(path));
+    const others = files.filter((path) => !/^dist\/(.+\.(js|d\.ts|json|py)|app\/.+\.(html|svg|css|br|gz))$/.test(path));
     expect(others.toSorted()).toEqual(["LICENSE", "README.md", "package.json"]);
     expect(files.filter((path) => /\.test\.|-fixture\./.test(path))).toEqual([]);
   });
@@ -43,7 +43,7 @@ describe("A packed package", () => {
   it("says which version it is, and knows no other", () => {
     const { version } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
     expect(millrace("--version")).toBe(`${version}\n`);
-    expect(readdirSync(inUse("node_modules/@millrace")).toSorted()).toEqual(["api", "server", "worker"]);
+    expect(readdirSync(inUse("node_modules/@millrace")).toSorted()).toEqual(["api", "dashboard", "server", "worker"]);
   });
 });
 

@@ -98,7 +98,10 @@ export const KeyScope = Type.Union(
       { description: "Jobs of chosen endpoints, and nothing else except reading about these endpoints." },
     ),
   ],
-  { title: '"all", "read" or {"endpoints": [{"id", "access": "read" or "run"}]}' },
+  {
+    description: "What the key may do.",
+    title: '"all", "read" or {"endpoints": [{"id", "access": "read" or "run"}]}',
+  },
 );
 export type KeyScope = Static<typeof KeyScope>;
 

@@ -1,6 +1,8 @@
 import type { ErrorBody } from "./errors.js";
 import type { HealthBody, StatusBody, Submission } from "./jobs.js";
 
+export { eventsOf, type SentEvent } from "./sent-events.js";
+
 /** An error reply, with the service's code and message. */
 export class ApiError extends Error {
   readonly status: number;
@@ -24,10 +26,17 @@ export interface ClientOptions {
 
 /** The typed client of the queue API: one method per route; errors are thrown as {@link ApiError}. */
 export function createClient({ url, key, onIgnored }: ClientOptions) {
-  async function call<T>(
+  const call = <T>(
     method: string,
     path: string,
     body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> => callText<T>(method, path, body === undefined ? undefined : JSON.stringify(body), headers);
+  /** The same with a body that is JSON text already, which is sent as it stands. */
+  async function callText<T>(
+    method: string,
+    path: string,
+    body?: string,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<T> {
     const reply = await fetch(new URL(path, url), {
@@ -37,7 +46,7 @@ export function createClient({ url, key, onIgnored }: ClientOptions) {
         authorization: `Bearer ${key}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body }),
     });
     const ignored = reply.headers.get("x-millrace-ignored");
     if (ignored !== null) onIgnored?.(ignored);
@@ -46,14 +55,15 @@ export function createClient({ url, key, onIgnored }: ClientOptions) {
     return parsed as T;
   }
   /** A reply whose body is read as it comes. */
-  async function open(path: string): Promise<Response> {
-    const reply = await fetch(new URL(path, url), { headers: { authorization: `Bearer ${key}` } });
+  async function open(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    const reply = await fetch(new URL(path, url), { headers: { ...headers, authorization: `Bearer ${key}` } });
     if (!reply.ok) throw new ApiError(reply.status, (await reply.json()) as ErrorBody);
     return reply;
   }
   const jobs = (endpointId: string) => `/v2/${encodeURIComponent(endpointId)}`;
   return {
     call,
+    callText,
     open,
     run: (endpointId: string, job: Submission) =>
       call<{ id: string; status: string }>("POST", `${jobs(endpointId)}/run`, job),

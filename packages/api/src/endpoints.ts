@@ -136,6 +136,8 @@ export const ColdStarts = Type.Object({
   outputMs: Percentiles,
 });
 
+export type ColdStartsView = Static<typeof ColdStarts>;
+
 /** A version of an endpoint: its content, and how its release went. */
 export const ReleaseView = Type.Object({
   version: Type.Integer({ minimum: 1 }),

@@ -38,6 +38,7 @@ export const Env = Type.Record(
 );
 
 /** A time in RFC 3339 format. */
-export const time = () => Type.String({ format: "date-time" });
+export const time = (description?: string) =>
+  Type.String({ format: "date-time", ...(description === undefined ? {} : { description }) });
 /** A whole number of milliseconds. */
 export const ms = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));

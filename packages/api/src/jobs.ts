@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { jobStatuses, waitReasons } from "./states.js";
+import { type JobStatus, jobStatuses, waitReasons } from "./states.js";
 
 const Millis = (description: string) => Type.Integer({ minimum: 0, description });
 /** In a submission `null` means the same as an absent field. */
@@ -53,7 +53,7 @@ export const Submission = Type.Object({
 });
 export type Submission = Static<typeof Submission>;
 
-export const JobStatusSchema = Type.Union(jobStatuses.map((name) => Type.Literal(name)));
+export const JobStatusSchema = Type.Unsafe<JobStatus>(Type.Union(jobStatuses.map((name) => Type.Literal(name))));
 
 /** The reply of `/run`, `/cancel` and `/retry`. */
 export const JobReference = Type.Object({ id: Type.String(), status: JobStatusSchema });

@@ -6,3 +6,17 @@ export function span(ms: number): string {
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
 }
+
+/** How long ago a time was, for people; undefined if there is none. */
+export function ago(time: string | undefined): string | undefined {
+  if (time === undefined) return undefined;
+  const ms = Math.max(0, Date.now() - Date.parse(time));
+  const [size, unit] = sizes.find(([size]) => ms >= size) ?? [1_000, "s"];
+  return `${Math.floor(ms / size)} ${unit} ago`;
+}
+
+const sizes = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+] as const;

@@ -1,9 +1,10 @@
 import type { Endpoint } from "@millrace/api";
+import { ago } from "@millrace/api/words";
 import type { Calls } from "./calls.js";
 import { endpoints } from "./endpoints.js";
 import type { Fields } from "./fields.js";
 import type { Kind, Resource } from "./resources.js";
-import { ago, type Column } from "./terminal.js";
+import type { Column } from "./terminal.js";
 
 /** A kind of resource with its commands. */
 export interface Noun extends Kind {

@@ -146,20 +146,6 @@ const noLines = Object.fromEntries(
     .map((name) => [name, ""]),
 );
 
-/** How long ago a time was, for people; undefined if there is none. */
-export function ago(time: string | undefined): string | undefined {
-  if (time === undefined) return undefined;
-  const ms = Math.max(0, Date.now() - Date.parse(time));
-  const [size, unit] = sizes.find(([size]) => ms >= size) ?? [1_000, "s"];
-  return `${Math.floor(ms / size)} ${unit} ago`;
-}
-
-const sizes = [
-  [86_400_000, "d"],
-  [3_600_000, "h"],
-  [60_000, "min"],
-] as const;
-
 /** A text that a terminal shows and does not obey. */
 export const harmless = (text: string): string =>
   text.replace(/\p{Cc}/gu, (char) =>

@@ -2,8 +2,14 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { wearKept } from "./parts/frame/theme.js";
 import { makeRouter } from "./router.js";
-import "./styles.css";
+import { signInByLink } from "./session.js";
+import "./styles/base.css";
+import "./styles/frame.css";
+import "./styles/tables.css";
+import "./styles/forms.css";
+import "./styles/story.css";
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -12,6 +18,8 @@ const queries = new QueryClient({
   },
 });
 const router = makeRouter(queries);
+wearKept();
+await signInByLink();
 
 createRoot(document.getElementById("app") as HTMLElement).render(
   <StrictMode>

@@ -1,42 +1,80 @@
-import type { Endpoint, HealthBody, StatusBody, Worker } from "@millrace/api";
+import type {
+  ColdStartsView,
+  Endpoint,
+  HealthBody,
+  HostView,
+  JobStory,
+  ReleaseView,
+  ScalingDecision,
+  StatusBody,
+  Template,
+  Timings,
+  Worker,
+} from "@millrace/api";
 import { queryOptions } from "@tanstack/react-query";
-import { client } from "./session.js";
+import { get } from "./session.js";
 
-/** An endpoint with its counts, which come after it. */
+/** An endpoint with its counts. */
 export interface Seen extends Endpoint {
   readonly health?: HealthBody;
 }
 
-export const endpointsQuery = queryOptions({
-  queryKey: ["endpoints"],
-  queryFn: () => client().call<Seen[]>("GET", "/v1/endpoints?includeHealth=true"),
-});
+/** A page of an endpoint's jobs, newest first. */
+export interface JobPage {
+  readonly requests: readonly StatusBody[];
+  readonly nextCursor?: string;
+}
+
+const read = <T>(key: readonly string[], path: string) => queryOptions({ queryKey: key, queryFn: () => get<T>(path) });
+
+export const endpointsQuery = read<Seen[]>(["endpoints"], "/v1/endpoints?includeHealth=true");
+
+/** One endpoint as the list has it. */
+export const readSeen = (id: string) => get<Seen>(`/v1/endpoints/${id}?includeHealth=true`);
 
 export const endpointQuery = (id: string) =>
-  queryOptions({ queryKey: ["endpoint", id], queryFn: () => client().call<Endpoint>("GET", `/v1/endpoints/${id}`) });
+  read<Endpoint & { readonly template?: Template }>(["endpoint", id], `/v1/endpoints/${id}?includeTemplate=true`);
+export const healthQuery = (id: string) => read<HealthBody>(["health", id], `/v2/${id}/health`);
+export const workersQuery = (id: string) => read<Worker[]>(["workers", id], `/v1/endpoints/${id}/workers?ended=true`);
+export const scalingQuery = (id: string) => read<ScalingDecision[]>(["scaling", id], `/v1/endpoints/${id}/scaling`);
+export const releasesQuery = (id: string) => read<ReleaseView[]>(["releases", id], `/v1/endpoints/${id}/releases`);
+export const coldStartsQuery = (id: string) =>
+  read<ColdStartsView>(["cold-starts", id], `/v1/endpoints/${id}/cold-starts`);
 
-export const healthQuery = (id: string) =>
-  queryOptions({ queryKey: ["health", id], queryFn: () => client().call<HealthBody>("GET", `/v2/${id}/health`) });
+export const timingsQuery = (id: string) => read<Timings>(["timings", id], `/v1/endpoints/${id}/timings`);
+export const hostsQuery = read<HostView[]>(["hosts"], "/v1/hosts");
 
-export const workersQuery = (id: string) =>
-  queryOptions({
-    queryKey: ["workers", id],
-    queryFn: () => client().call<Worker[]>("GET", `/v1/endpoints/${id}/workers?ended=true`),
-  });
-
-/** A page of an endpoint's jobs, newest first. */
+export const requestsPath = (id: string, status: string | undefined, cursor?: string) =>
+  `/v2/${id}/requests?limit=50${status ? `&status=${status}` : ""}${cursor ? `&cursor=${cursor}` : ""}`;
 export const requestsQuery = (id: string, status: string | undefined) =>
-  queryOptions({
-    queryKey: ["requests", id, status],
-    queryFn: () =>
-      client().call<{ requests: StatusBody[]; cursor?: string }>(
-        "GET",
-        `/v2/${id}/requests?limit=50${status ? `&status=${status}` : ""}`,
-      ),
-  });
+  read<JobPage>(["requests", id, status ?? "all"], requestsPath(id, status));
 
 export const jobQuery = (endpointId: string, id: string) =>
-  queryOptions({
-    queryKey: ["job", endpointId, id],
-    queryFn: () => client().call<StatusBody>("GET", `/v2/${endpointId}/status/${id}`),
-  });
+  read<StatusBody>(["job", endpointId, id], `/v2/${endpointId}/status/${id}`);
+export const storyQuery = (endpointId: string, id: string) =>
+  read<JobStory>(["story", endpointId, id], `/v1/endpoints/${endpointId}/jobs/${id}`);
+export const inputQuery = (endpointId: string, id: string) =>
+  read<unknown>(["input", endpointId, id], `/v1/endpoints/${endpointId}/jobs/${id}/input`);
+export const deliveriesQuery = (jobId: string) =>
+  read<Delivery[]>(["deliveries", jobId], `/v1/webhooks/deliveries?jobId=${jobId}`);
+export const workerQuery = (id: string) => read<Worker>(["worker", id], `/v1/workers/${id}`);
+
+/** A webhook's delivery with its attempts. */
+export interface Delivery {
+  readonly id: string;
+  readonly jobId: string;
+  readonly url: string;
+  readonly state: string;
+  readonly nextAttemptAt?: string;
+  readonly attempts: readonly {
+    readonly at: string;
+    readonly status?: number;
+    readonly error?: string;
+    readonly durationMs: number;
+    readonly reply?: string;
+  }[];
+}
+
+/** A list of the management API. */
+export const listQuery = <T>(path: string) => read<T[]>(["list", path], path);
+export const pageQuery = <T>(path: string) => read<T>(["page", path], path);

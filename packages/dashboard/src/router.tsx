@@ -8,16 +8,24 @@ import {
 } from "@tanstack/react-router";
 import { Overview } from "./pages/overview.js";
 import { SignIn } from "./pages/sign-in.js";
-import { Frame } from "./parts/frame.js";
+import { Frame } from "./parts/frame/frame.js";
 import { NotFound } from "./parts/problem.js";
 import { keyOfSession } from "./session.js";
+
+/** The texts of a URL's query that a page knows. */
+const texts =
+  <const Names extends readonly string[]>(...names: Names) =>
+  (query: Record<string, unknown>): { [Name in Names[number]]?: string } =>
+    Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, String(query[name])]]))) as {
+      [Name in Names[number]]?: string;
+    };
 
 const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({ notFoundComponent: NotFound });
 
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: ({ to }: Record<string, unknown>): { to?: string } => (typeof to === "string" ? { to } : {}),
+  validateSearch: texts("to"),
   component: SignIn,
 });
 
@@ -30,14 +38,17 @@ const frame = createRoute({
   },
 });
 
-const overview = createRoute({ getParentRoute: () => frame, path: "/", component: Overview });
-
-const endpoint = createRoute({
+const overview = createRoute({
   getParentRoute: () => frame,
-  path: "/endpoints/$endpointId",
-  validateSearch: ({ status }: Record<string, unknown>): { status?: string } =>
-    typeof status === "string" ? { status } : {},
-  component: lazyRouteComponent(() => import("./pages/endpoint.js"), "EndpointPage"),
+  path: "/",
+  validateSearch: texts("q"),
+  component: Overview,
+});
+
+const newEndpoint = createRoute({
+  getParentRoute: () => frame,
+  path: "/endpoints/new",
+  component: lazyRouteComponent(() => import("./pages/new-endpoint.js"), "NewEndpoint"),
 });
 
 const job = createRoute({
@@ -46,12 +57,108 @@ const job = createRoute({
   component: lazyRouteComponent(() => import("./pages/job.js"), "JobPage"),
 });
 
+const endpoint = createRoute({
+  getParentRoute: () => frame,
+  path: "/endpoints/$endpointId",
+  component: lazyRouteComponent(() => import("./pages/endpoint/frame.js"), "EndpointFrame"),
+});
+const requests = createRoute({
+  getParentRoute: () => endpoint,
+  path: "/",
+  validateSearch: texts("q"),
+  component: lazyRouteComponent(() => import("./pages/endpoint/requests.js"), "Requests"),
+});
+const workers = createRoute({
+  getParentRoute: () => endpoint,
+  path: "workers",
+  validateSearch: texts("worker"),
+  component: lazyRouteComponent(() => import("./pages/endpoint/workers.js"), "Workers"),
+});
+const logs = createRoute({
+  getParentRoute: () => endpoint,
+  path: "logs",
+  component: lazyRouteComponent(() => import("./pages/endpoint/logs.js"), "Logs"),
+});
+const scaling = createRoute({
+  getParentRoute: () => endpoint,
+  path: "scaling",
+  component: lazyRouteComponent(() => import("./pages/endpoint/scaling.js"), "Scaling"),
+});
+const metrics = createRoute({
+  getParentRoute: () => endpoint,
+  path: "metrics",
+  component: lazyRouteComponent(() => import("./pages/endpoint/metrics.js"), "Metrics"),
+});
+const releases = createRoute({
+  getParentRoute: () => endpoint,
+  path: "releases",
+  validateSearch: ({ version }: Record<string, unknown>): { version?: number } =>
+    typeof version === "number" ? { version } : {},
+  component: lazyRouteComponent(() => import("./pages/endpoint/releases.js"), "Releases"),
+});
+const settings = createRoute({
+  getParentRoute: () => endpoint,
+  path: "settings",
+  component: lazyRouteComponent(() => import("./pages/endpoint/settings.js"), "Settings"),
+});
+const tryIt = createRoute({
+  getParentRoute: () => endpoint,
+  path: "try",
+  validateSearch: texts("input"),
+  component: lazyRouteComponent(() => import("./pages/endpoint/try.js"), "TryIt"),
+});
+
+type Resources = typeof import("./pages/nouns/resources.js");
+type Access = typeof import("./pages/nouns/access.js");
+const noun = <const Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
+  createRoute({ getParentRoute: () => frame, path, validateSearch: texts("open"), component });
+const resource = (name: keyof Resources) => lazyRouteComponent(() => import("./pages/nouns/resources.js"), name);
+const access = (name: keyof Access) => lazyRouteComponent(() => import("./pages/nouns/access.js"), name);
+
+const webhooks = createRoute({
+  getParentRoute: () => frame,
+  path: "/webhooks",
+  validateSearch: texts("state", "open"),
+  component: lazyRouteComponent(() => import("./pages/webhooks.js"), "Webhooks"),
+});
+const usage = createRoute({
+  getParentRoute: () => frame,
+  path: "/usage",
+  validateSearch: texts("range"),
+  component: lazyRouteComponent(() => import("./pages/usage.js"), "Usage"),
+});
+const hosts = createRoute({
+  getParentRoute: () => frame,
+  path: "/hosts",
+  component: lazyRouteComponent(() => import("./pages/hosts.js"), "Hosts"),
+});
+const audit = createRoute({
+  getParentRoute: () => frame,
+  path: "/audit",
+  validateSearch: texts("action", "resource", "open"),
+  component: lazyRouteComponent(() => import("./pages/audit.js"), "Audit"),
+});
+
+const pages = frame.addChildren([
+  overview,
+  newEndpoint,
+  job,
+  endpoint.addChildren([requests, workers, logs, scaling, metrics, releases, settings, tryIt]),
+  noun("/templates", resource("Templates")),
+  noun("/volumes", resource("Volumes")),
+  noun("/pods", resource("Pods")),
+  noun("/secrets", resource("Secrets")),
+  noun("/registries", resource("Registries")),
+  noun("/keys", access("Keys")),
+  noun("/users", access("Users")),
+  webhooks,
+  usage,
+  hosts,
+  audit,
+]);
+
 export const makeRouter = (queries: QueryClient) =>
-  createRouter({
-    routeTree: root.addChildren([signIn, frame.addChildren([overview, endpoint, job])]),
-    context: { queries },
-    defaultPreload: "intent",
-  });
+  createRouter({ routeTree: root.addChildren([signIn, pages]), context: { queries }, defaultPreload: "intent" });
 
 declare module "@tanstack/react-router" {
   interface Register {

@@ -15,7 +15,7 @@ import { openEventOutput } from "./assembly/terminal.js";
 import { workerCounts } from "./assembly/worker-counts.js";
 import { workerUrl } from "./assembly/worker-url.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
-import type { Config } from "./config.js";
+import { type Config, isLoopback } from "./config.js";
 import { isPod } from "./domain/pods/pod.js";
 import { ping } from "./edges/gateway/connections/dialler.js";
 import { openGateway } from "./edges/gateway/gateway.js";
@@ -36,6 +36,7 @@ import type { TakeLine } from "./lines/take-line.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
+import { SignInLink } from "./operations/access/sign-in-link.js";
 import type { Provider } from "./provider.js";
 import { Grants, Rates } from "./rates.js";
 import type { Sender } from "./sender.js";
@@ -62,6 +63,8 @@ export interface AssembleParts {
 /** A running service. */
 export interface Millrace {
   readonly url: string;
+  /** The dashboard; of a first start on loopback, a link that signs one person in. */
+  readonly dashboardUrl: string;
   /** The bootstrap key, if this start has made it. */
   readonly newKey: string | undefined;
   /** Whether the data directory was empty. */
@@ -146,11 +149,15 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     workers: (no) => workerCounts(parts, no),
   });
   registry.onForget((_no, id) => meter.forget(id));
+  registry.onPut(({ id, ownerNo }) => parts.news.note(id, "endpoint", ownerNo));
   const measuring = new VolumeMeasuring(parts);
   listeners.push(meter.emit, measuring.hear, stock.hear, parts.news.hear);
+  const isLocal = isLoopback(config.host) && !config.trustProxy;
+  const signInLink = newKey !== undefined && isLocal ? new SignInLink(parts, newKey) : undefined;
   const app = await buildHttp(
     {
       ...parts,
+      signInLink,
       gateway,
       isProxyTrusted: config.trustProxy,
       isOurHost,
@@ -220,7 +227,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     clock.stop();
     lock?.release();
   }
-  return { url, newKey, key, isFirstStart: shared ? newKey !== undefined : directory.isNew, stop };
+  const dashboardUrl = `${url}/${signInLink ? `?once=${signInLink.token}` : ""}`;
+  return { url, dashboardUrl, newKey, key, isFirstStart: shared ? newKey !== undefined : directory.isNew, stop };
 }
 
 export { StartError } from "./host/data-directory.js";

@@ -3,9 +3,10 @@ import { banner } from "./banner.js";
 import { readConfig } from "./config.js";
 
 const url = "http://127.0.0.1:8000";
-const kept = { url, newKey: undefined, key: "mr_kept" };
-const made = { url, newKey: "mr_made", key: "mr_made" };
-const elsewhere = { url, newKey: undefined, key: undefined };
+const dashboardUrl = "http://127.0.0.1:8000/";
+const kept = { url, dashboardUrl, newKey: undefined, key: "mr_kept" };
+const made = { url, dashboardUrl, newKey: "mr_made", key: "mr_made" };
+const elsewhere = { url, dashboardUrl, newKey: undefined, key: undefined };
 const shown = (env: Record<string, string>, millrace: Parameters<typeof banner>[1]["millrace"], isTerminal = true) =>
   banner(readConfig({ MILLRACE_DATA_DIR: "/data", ...env }), { millrace, isTerminal, demo: undefined });
 

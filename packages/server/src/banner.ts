@@ -4,7 +4,7 @@ import type { Config } from "./config.js";
 
 /** What a start reports besides its configuration. */
 interface Started {
-  readonly millrace: Pick<Millrace, "url" | "key" | "newKey">;
+  readonly millrace: Pick<Millrace, "url" | "dashboardUrl" | "key" | "newKey">;
   readonly demo: { endpointId: string; job: StatusBody } | undefined;
   /** Whether a person is reading: otherwise the output ends up in a journal, where a key would outlive its use. */
   readonly isTerminal: boolean;
@@ -19,6 +19,7 @@ export function banner(config: Config, started: Started): string {
   const lines = [
     "",
     `  Millrace is ready at ${url}`,
+    `    dashboard     ${millrace.dashboardUrl}`,
     `    queue API     ${url}/v2`,
     `    management    ${url}/v1`,
     `    GraphQL       ${url}/graphql`,

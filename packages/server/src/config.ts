@@ -46,7 +46,7 @@ export interface Config {
 /** Some settings are wrong: all mistakes, one sentence each. */
 export class ConfigError extends Error {}
 
-const isLoopback = (host: string) => /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
+export const isLoopback = (host: string) => /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
 
 /** Reads the environment once. Throws a {@link ConfigError} that names every mistake. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {

@@ -1,11 +1,11 @@
 import type { Endpoint, LogLine, ReleaseView, ScalingDecision, Worker } from "@millrace/api";
-import { shortName, span } from "@millrace/api/words";
+import { eventsOf } from "@millrace/api/client";
+import { ago, shortName, span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
-import { followEvents } from "../events.js";
 import { exits } from "../exit.js";
 import { jsonNote } from "../json-note.js";
-import { ago, harmless, type Terminal } from "../terminal.js";
+import { harmless, type Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 /** Commands that show what an endpoint's workers do, and why. */
@@ -127,9 +127,11 @@ function logs(program: Command, tools: Tools): void {
         return;
       }
       tools.interrupted.addEventListener("abort", () => process.exit(exits.interrupted));
-      for await (const { event, data } of followEvents(reply)) {
-        if (event === "line" || event === "note") show(terminal, JSON.parse(data));
-        if (event === "end") return;
+      for await (const events of eventsOf(reply)) {
+        for (const { event, data } of events) {
+          if (event === "line" || event === "note") show(terminal, JSON.parse(data));
+          if (event === "end") return;
+        }
       }
     });
 }

@@ -1,65 +1,196 @@
+import type { JobStory, StatusBody } from "@millrace/api";
+import { jobErrorOf } from "@millrace/api/words";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { Problem } from "../parts/problem.js";
-import { Rows } from "../parts/rows.js";
+import { Action } from "../parts/action.js";
+import { Loaded } from "../parts/loaded.js";
 import { Status } from "../parts/status.js";
-import { span } from "../parts/times.js";
-import { jobQuery } from "../queries.js";
+import { Attempts } from "../parts/story/attempts.js";
+import { Json } from "../parts/story/json.js";
+import { Log } from "../parts/story/log.js";
+import { Stream } from "../parts/story/stream.js";
+import { Timeline } from "../parts/story/timeline.js";
+import { Ago, span } from "../parts/times.js";
+import { deliveriesQuery, endpointQuery, inputQuery, jobQuery, storyQuery } from "../queries.js";
+import { client } from "../session.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/jobs/$jobId");
+/** A larger input is offered for download, and not shown. */
+const inputShownBytes = 1_048_576;
 
-/** One job's story: how long it waited and ran, and what came of it. */
+/** One job's story: when and why it waited, started, ran and ended, with all that came of it. */
 export function JobPage() {
   const { endpointId, jobId } = route.useParams();
-  const { data, error, refetch } = useQuery(jobQuery(endpointId, jobId));
-  if (error && !data) return <Problem what="This job" error={error} again={() => void refetch()} />;
+  const endpoint = useQuery(endpointQuery(endpointId));
+  const job = useQuery(jobQuery(endpointId, jobId));
+  const story = useQuery(storyQuery(endpointId, jobId));
   return (
     <>
       <title>{`Job ${jobId} · Millrace`}</title>
       <header className="page-head">
         <h1 className="id">{jobId}</h1>
         <p className="note">
+          of{" "}
           <Link to="/endpoints/$endpointId" params={{ endpointId }}>
-            its endpoint
+            {endpoint.data?.name ?? endpointId}
           </Link>
         </p>
       </header>
-      {!data && <Rows columns={2} rows={3} />}
-      {data && (
-        <>
-          <p>
-            <Status of={data.status} /> {data.waitDetail}
-          </p>
-          <Bar waitedMs={data.delayTime} ranMs={data.executionTime} />
-          {data.error && (
-            <section aria-labelledby="error">
-              <h2 id="error">Error</h2>
-              <pre className="trouble">{data.error}</pre>
-            </section>
-          )}
-          {data.output !== undefined && (
-            <section aria-labelledby="output">
-              <h2 id="output">Output</h2>
-              <pre>{typeof data.output === "string" ? data.output : JSON.stringify(data.output, undefined, 2)}</pre>
-            </section>
-          )}
-        </>
-      )}
+      <Loaded query={job} what="This job" columns={2} rows={4}>
+        {(status) => (
+          <Loaded query={story} what="This job's story" columns={2} rows={4}>
+            {(told) => <Story endpointId={endpointId} job={status} story={told} />}
+          </Loaded>
+        )}
+      </Loaded>
     </>
   );
 }
 
-/** Waiting and running, to scale. */
-function Bar({ waitedMs, ranMs }: { readonly waitedMs: number; readonly ranMs: number }) {
-  const all = Math.max(1, waitedMs + ranMs);
-  const words = `waited ${span(waitedMs)}, ran ${span(ranMs)}`;
+interface StoryProps {
+  readonly endpointId: string;
+  readonly job: StatusBody;
+  readonly story: JobStory;
+}
+
+function Story({ endpointId, job, story }: StoryProps) {
   return (
-    <figure className="bar">
-      <svg viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label={words}>
-        <rect className="waited" width={(100 * waitedMs) / all} height="4" />
-        <rect className="ran" x={(100 * waitedMs) / all} width={(100 * ranMs) / all} height="4" />
-      </svg>
-      <figcaption className="note">{words}</figcaption>
-    </figure>
+    <>
+      <p>
+        <Status of={job.status} /> {job.waitDetail}
+        {job.queuePosition !== undefined && ` · position ${job.queuePosition + 1}`}
+      </p>
+      <Timeline job={job} story={story} />
+      <Acts endpointId={endpointId} job={job} story={story} />
+      {job.error !== undefined && <Failure said={job.error} />}
+      <div className="side-by-side">
+        <Input endpointId={endpointId} story={story} />
+        <section aria-labelledby="output">
+          <h2 id="output">{job.status === "IN_PROGRESS" ? "Progress" : "Output"}</h2>
+          {job.output === undefined ? (
+            <p className="note">None{job.status === "IN_QUEUE" ? " yet" : ""}.</p>
+          ) : (
+            <Json value={job.output} name={job.id} />
+          )}
+        </section>
+      </div>
+      <Stream endpointId={endpointId} jobId={job.id} />
+      <section aria-labelledby="log">
+        <h2 id="log">Its log</h2>
+        <Log
+          path={`/v1/endpoints/${endpointId}/logs?follow=true&tail=1000&jobId=${encodeURIComponent(job.id)}`}
+          label="Lines of this job"
+          empty="No line that its worker has marked as this job's. The endpoint's log has all lines."
+        />
+      </section>
+      {story.webhook !== undefined && <Deliveries jobId={job.id} url={story.webhook} />}
+      <Facts story={story} job={job} />
+    </>
+  );
+}
+
+function Acts({ endpointId, job, story }: StoryProps) {
+  const input = useQuery({ ...inputQuery(endpointId, job.id), enabled: story.inputBytes <= inputShownBytes });
+  const isOver = !["IN_QUEUE", "IN_PROGRESS"].includes(job.status);
+  const mayRetry = job.status === "FAILED" || job.status === "TIMED_OUT";
+  return (
+    <p className="buttons">
+      {mayRetry && <Action verb="Retry" isPrimary act={() => client().retry(endpointId, job.id)} />}
+      {!isOver && <Action verb="Cancel" act={() => client().cancel(endpointId, job.id)} />}
+      {input.data !== undefined && (
+        <Link
+          to="/endpoints/$endpointId/try"
+          params={{ endpointId }}
+          search={{ input: JSON.stringify(input.data, undefined, 2) }}
+          className="button small"
+        >
+          Run again, with changes
+        </Link>
+      )}
+    </p>
+  );
+}
+
+function Failure({ said }: { readonly said: string }) {
+  const { summary, trace } = jobErrorOf(said);
+  return (
+    <section aria-labelledby="error">
+      <h2 id="error">Error</h2>
+      <p className="trouble">{summary}</p>
+      {trace.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        <pre className="trouble" tabIndex={0}>
+          {trace.join("\n")}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+function Input({ endpointId, story }: { readonly endpointId: string; readonly story: JobStory }) {
+  const isShown = story.inputBytes <= inputShownBytes;
+  const input = useQuery({ ...inputQuery(endpointId, story.id), enabled: isShown });
+  return (
+    <section aria-labelledby="input">
+      <h2 id="input">Input</h2>
+      {isShown ? (
+        <Loaded query={input} what="The input" columns={1} rows={3}>
+          {(value) => <Json value={value} name={`${story.id}-input`} />}
+        </Loaded>
+      ) : (
+        <p className="note">
+          {(story.inputBytes / 1_048_576).toFixed(1)} MB, too large to show: GET /v1/endpoints/{endpointId}/jobs/
+          {story.id}/input returns it.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Deliveries({ jobId, url }: { readonly jobId: string; readonly url: string }) {
+  const query = useQuery(deliveriesQuery(jobId));
+  return (
+    <section aria-labelledby="webhook">
+      <h2 id="webhook">Webhook</h2>
+      <p className="note">{url}</p>
+      <Loaded query={query} what="Its deliveries" rows={2}>
+        {(deliveries) =>
+          deliveries.length === 0 ? (
+            <p className="note">It is sent when the job ends.</p>
+          ) : (
+            deliveries.map((each) => <Attempts key={each.id} delivery={each} />)
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+function Facts({ story, job }: { readonly story: JobStory; readonly job: StatusBody }) {
+  return (
+    <dl className="facts">
+      <div>
+        <dt>submitted</dt>
+        <dd>
+          <Ago at={story.createdAt} />
+        </dd>
+      </div>
+      <div>
+        <dt>starts</dt>
+        <dd>{story.starts}</dd>
+      </div>
+      <div>
+        <dt>may run</dt>
+        <dd>{span(story.executionTimeoutMs)}</dd>
+      </div>
+      <div>
+        <dt>worker</dt>
+        <dd className="id">{job.workerId || "none yet"}</dd>
+      </div>
+      <div>
+        <dt>deleted</dt>
+        <dd>{new Date(story.expiresAt).toLocaleString()}</dd>
+      </div>
+    </dl>
   );
 }

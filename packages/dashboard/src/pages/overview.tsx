@@ -1,87 +1,123 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Attention } from "../parts/attention.js";
+import { Snippet } from "../parts/copy.js";
 import { Dot } from "../parts/dot.js";
-import { Problem } from "../parts/problem.js";
-import { Rows } from "../parts/rows.js";
+import { Loaded } from "../parts/loaded.js";
+import { type Column, Table } from "../parts/table.js";
 import { endpointsQuery, type Seen } from "../queries.js";
+
+const route = getRouteApi("/frame/");
 
 /** All endpoints: what waits, what runs, what needs attention. */
 export function Overview() {
-  const { data, error, refetch } = useQuery(endpointsQuery);
+  const query = useQuery(endpointsQuery);
   return (
     <>
-      <title>Endpoints · Millrace</title>
+      <title>Overview · Millrace</title>
       <header className="page-head">
-        <h1>Endpoints</h1>
-        {data && <p className="note">{wordsOf(data)}</p>}
+        <h1>Overview</h1>
+        <Link to="/endpoints/new" className="button primary">
+          New endpoint
+        </Link>
       </header>
-      {error && !data && <Problem what="The list of endpoints" error={error} again={() => void refetch()} />}
-      {!error && !data && <Rows columns={5} />}
-      {data?.length === 0 && <Empty />}
-      {data && data.length > 0 && <Table endpoints={data} />}
+      <Loaded query={query} what="The list of endpoints" columns={6}>
+        {(endpoints) => (endpoints.length === 0 ? <Empty /> : <Full endpoints={endpoints} />)}
+      </Loaded>
     </>
   );
-}
-
-function wordsOf(endpoints: readonly Seen[]): string {
-  const sum = (of: (seen: Seen) => number | undefined) => endpoints.reduce((all, each) => all + (of(each) ?? 0), 0);
-  const waiting = sum(({ health }) => health?.jobs.inQueue);
-  const running = sum(({ health }) => health?.jobs.inProgress);
-  return `${waiting} waiting, ${running} running`;
 }
 
 const Empty = () => (
   <section className="empty">
     <h2>No endpoint yet</h2>
     <p>An endpoint takes jobs over HTTP and starts workers for them. This makes one of a folder with a handler:</p>
-    <pre>
-      <code>npx millrace deploy ./examples/hello</code>
-    </pre>
+    <Snippet text="npx millrace deploy ./examples/hello" />
+    <p>
+      Or <Link to="/endpoints/new">make one here</Link>.
+    </p>
   </section>
 );
 
-const Table = ({ endpoints }: { readonly endpoints: readonly Seen[] }) => (
-  <div className="table-room">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Endpoint</th>
-          <th scope="col" className="number">
-            Waiting
-          </th>
-          <th scope="col" className="number">
-            Running
-          </th>
-          <th scope="col" className="number">
-            Completed
-          </th>
-          <th scope="col" className="number">
-            Failed
-          </th>
-          <th scope="col" className="number">
-            Workers
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {endpoints.map(({ id, name, health, workersMax }) => (
-          <tr key={id}>
-            <th scope="row">
-              <Dot health={health} />{" "}
-              <Link to="/endpoints/$endpointId" params={{ endpointId: id }}>
-                {name}
-              </Link>
-            </th>
-            <td className="number">{health?.jobs.inQueue ?? "–"}</td>
-            <td className="number">{health?.jobs.inProgress ?? "–"}</td>
-            <td className="number">{health?.jobs.completed ?? "–"}</td>
-            <td className="number">{health?.jobs.failed ?? "–"}</td>
-            <td className="number">
-              {health ? health.workers.ready + health.workers.initializing : "–"} of {workersMax}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+function Full({ endpoints }: { readonly endpoints: readonly Seen[] }) {
+  const { q = "" } = route.useSearch();
+  const navigate = useNavigate();
+  const shown = endpoints.filter(({ id, name }) => `${name} ${id}`.toLowerCase().includes(q.toLowerCase()));
+  const sum = (of: (health: NonNullable<Seen["health"]>) => number) =>
+    endpoints.reduce((all, { health }) => all + (health ? of(health) : 0), 0);
+  return (
+    <>
+      <dl className="figures">
+        <Figure name="waiting" value={sum(({ jobs }) => jobs.inQueue)} />
+        <Figure name="running" value={sum(({ jobs }) => jobs.inProgress)} />
+        <Figure name="completed" value={sum(({ jobs }) => jobs.completed)} />
+        <Figure name="failed" value={sum(({ jobs }) => jobs.failed)} />
+        <Figure name="workers ready" value={sum(({ workers }) => workers.ready)} />
+        <Figure name="workers starting" value={sum(({ workers }) => workers.initializing)} />
+      </dl>
+      <Attention endpoints={endpoints} />
+      <p className="filters">
+        <input
+          type="search"
+          data-filter
+          aria-label="Filter endpoints"
+          placeholder="Filter by name or id  ( / )"
+          value={q}
+          onChange={({ target }) =>
+            void navigate({ to: "/", search: target.value ? { q: target.value } : {}, replace: true })
+          }
+        />
+        <span className="note">
+          {shown.length} of {endpoints.length}
+        </span>
+      </p>
+      <Table label="Endpoints" rows={shown} columns={columns} keyOf={({ id }) => id} />
+    </>
+  );
+}
+
+const Figure = ({ name, value }: { readonly name: string; readonly value: number }) => (
+  <div>
+    <dt>{name}</dt>
+    <dd>{value.toLocaleString("en")}</dd>
   </div>
 );
+
+const count = (title: string, of: (health: NonNullable<Seen["health"]>) => number): Column<Seen> => ({
+  title,
+  kind: "number",
+  of: ({ health }) => (health ? of(health).toLocaleString("en") : "–"),
+  by: ({ health }) => (health ? of(health) : -1),
+});
+
+const columns: readonly Column<Seen>[] = [
+  {
+    title: "Endpoint",
+    by: ({ name }) => name,
+    of: ({ id, name, health }) => (
+      <>
+        <Dot health={health} />{" "}
+        <Link to="/endpoints/$endpointId" params={{ endpointId: id }}>
+          {name}
+        </Link>
+      </>
+    ),
+  },
+  count("Waiting", ({ jobs }) => jobs.inQueue),
+  count("Running", ({ jobs }) => jobs.inProgress),
+  count("Completed", ({ jobs }) => jobs.completed),
+  count("Failed", ({ jobs }) => jobs.failed),
+  {
+    title: "Workers",
+    kind: "number",
+    of: ({ health, workersMax }) =>
+      `${health ? health.workers.ready + health.workers.initializing : "–"} of ${workersMax}`,
+    by: ({ health }) => (health ? health.workers.ready + health.workers.initializing : -1),
+  },
+  { title: "Runs on", kind: "why", of: runsOn },
+];
+
+function runsOn({ computeType, gpuCount, gpuTypeIds, gpuIds }: Seen): string {
+  if (computeType === "CPU") return "CPU";
+  return `${gpuCount} × ${gpuTypeIds.join(" or ") || gpuIds || "any GPU"}`;
+}

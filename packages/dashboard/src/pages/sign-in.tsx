@@ -1,6 +1,6 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useState } from "react";
-import { Mark } from "../parts/mark.js";
+import { Mark } from "../parts/frame/mark.js";
 import { isSignedOut, signIn } from "../session.js";
 
 const route = getRouteApi("/sign-in");

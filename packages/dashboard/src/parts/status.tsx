@@ -1,6 +1,6 @@
 import type { JobStatus } from "@millrace/api";
 
-const words: Readonly<Record<JobStatus, string>> = {
+export const statusWords: Readonly<Record<JobStatus, string>> = {
   IN_QUEUE: "waiting",
   IN_PROGRESS: "running",
   COMPLETED: "completed",
@@ -11,5 +11,5 @@ const words: Readonly<Record<JobStatus, string>> = {
 
 /** A job's state: the only six colours that mean a state. */
 export const Status = ({ of }: { readonly of: JobStatus }) => (
-  <span className={`status ${of.toLowerCase().replace("_", "-")}`}>{words[of]}</span>
+  <span className={`status ${of.toLowerCase().replace("_", "-")}`}>{statusWords[of]}</span>
 );

@@ -35,6 +35,7 @@ export function connectParts(world: World): Parts {
     ...lending(clock, stores.reader),
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
+    replays: new FairLine(),
     purges: new FairLine(),
     changes: new FairLine(limits.changesAtOnce),
     queueRoom: new QueueRoom(clock),

@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { forbidden, Refusal, routeNotFound } from "../errors.js";
 import { limits } from "../limits/index.js";
 import { admitToManagement } from "../operations/access/authenticate.js";
+import type { SignInLink } from "../operations/access/sign-in-link.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Parts } from "../operations/needs.js";
 import { turns } from "../turns.js";
@@ -41,6 +42,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
   /** Passes requests on to workers' own HTTP servers. */
   readonly gateway?: Gateway;
+  /** Signs one person in after the first start. */
+  readonly signInLink?: SignInLink | undefined;
   /** The domain under which load-balanced endpoints have host names of their own. */
   readonly lbDomain?: string | undefined;
   /** Whether the forwarding headers of a proxy are trusted. */
@@ -177,7 +180,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
   await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
   operationRoutes(app, parts);
-  await app.register(dashboardPages);
+  await app.register(async (scope) => dashboardPages(scope, parts.signInLink));
 }
 
 async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: boolean): Promise<void> {

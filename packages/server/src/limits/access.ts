@@ -1,4 +1,4 @@
-import { day, kib, minute, second } from "./units.js";
+import { day, hour, kib, minute, second } from "./units.js";
 
 /** Users and their keys. */
 export const access = {
@@ -28,4 +28,6 @@ export const access = {
   auditReadsMax: 25, // such reads for a page; a page that found too little by then is short, and says where to go on
   auditEntriesPerUserMax: 100_000, // newest kept: a caller that changes things in a loop fills no disk
   userRowKeptMs: 7 * day, // webhooks of a deleted user's last jobs are still signed
+  signInTokenBytes: 18,
+  signInLinkMs: hour, // from the first start
 } as const;

@@ -8,6 +8,12 @@ export const jobs = {
   requestsPageMax: 100,
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is a single reply, made in memory
+  timingsOf: 2_000, // of an endpoint's newest jobs
+  timingBuckets: 60,
+  replayedJobs: 1_000, // in a what-if of the scaler: a step costs as much as there are workers
+  replaysPerOwner: 4, // that may wait
+  replayStartMs: 2_000, // of a worker, where none has started yet
+  happeningsShown: 100, // of one job; each retry adds one
   requestsSliceBytes: 256 * kib, // read and made in one turn; a page up to this size is read directly, a larger one into borrowed memory
   searchedRows: 4_000, // jobs that a search scans at a time on SQLite: about 2 ms
   queuePositionMax: 1_000, // beyond this, counting costs more than it tells

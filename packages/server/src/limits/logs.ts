@@ -37,6 +37,7 @@ export const logs = {
   logHeldBytesMax: mib, // of lines read for a follower and not taken yet
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
   newsRestMs: 250, // what changes is told to dashboards at most this often
+  newsElsewhereMs: 5 * second, // between two reminders to look at everything, where there are other servers
   newsFollowersMax: 512,
   newsFollowersPerOwner: 64,
   terminalHoldMs: 200, // a line waits this long for older ones, which come through workers' logs

@@ -9,6 +9,8 @@ export type Changed = "jobs" | "workers" | "endpoint";
 export interface NewsItem {
   readonly endpointId: string;
   readonly what: readonly Changed[];
+  /** Whose it is, if it may have been deleted. */
+  readonly ownerNo: number | undefined;
 }
 
 type Listener = (items: readonly NewsItem[]) => void;
@@ -26,7 +28,7 @@ const changedBy = (type: MillraceEvent["type"]): Changed | undefined => {
 export class News {
   readonly #clock: Clock;
   readonly #listeners = new Set<Listener>();
-  #changed = new Map<string, Set<Changed>>();
+  #changed = new Map<string, { readonly what: Set<Changed>; ownerNo: number | undefined }>();
   #isDue = false;
 
   constructor(clock: Clock) {
@@ -41,11 +43,12 @@ export class News {
   };
 
   /** Notes a change that is no event. */
-  note(endpointId: string, what: Changed): void {
+  note(endpointId: string, what: Changed, ownerNo?: number): void {
     if (this.#listeners.size === 0) return;
-    const noted = this.#changed.get(endpointId);
-    if (noted) noted.add(what);
-    else this.#changed.set(endpointId, new Set([what]));
+    const noted = this.#changed.get(endpointId) ?? { what: new Set(), ownerNo };
+    noted.what.add(what);
+    noted.ownerNo ??= ownerNo;
+    this.#changed.set(endpointId, noted);
     if (this.#isDue) return;
     this.#isDue = true;
     this.#clock.after(limits.newsRestMs, this.#tell);
@@ -62,7 +65,11 @@ export class News {
 
   readonly #tell = (): void => {
     this.#isDue = false;
-    const items = [...this.#changed].map(([endpointId, what]) => ({ endpointId, what: [...what] }));
+    const items = [...this.#changed].map(([endpointId, { what, ownerNo }]) => ({
+      endpointId,
+      what: [...what],
+      ownerNo,
+    }));
     this.#changed = new Map();
     if (items.length > 0) for (const listener of this.#listeners) listener(items);
   };

@@ -124,6 +124,9 @@ export class Endpoints {
     };
   }
 
+  /** Called with each endpoint that is new, changed or deleted, here or on another server. */
+  onPut: (endpoint: Endpoint) => void = () => {};
+
   /** Calls `listener` for each endpoint that is forgotten, so that other memory kept for it is freed. */
   onForget(listener: (endpointNo: number, id: string) => void): void {
     this.#forgetting.add(listener);
@@ -163,6 +166,7 @@ export class Endpoints {
   #put(endpoint: Endpoint): Endpoint {
     this.#byNo.set(endpoint.no, endpoint);
     this.#nos.set(endpoint.id, endpoint.no);
+    this.onPut(endpoint);
     return endpoint;
   }
 }

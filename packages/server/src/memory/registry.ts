@@ -219,6 +219,8 @@ export class Registry {
   /** The most jobs that a worker of the serving version has held or asked for; 1 until known. */
   slots = (...asked: Parameters<Endpoints["slots"]>) => this.#endpoints.slots(...asked);
   noteSlots = (...noted: Parameters<Endpoints["noteSlots"]>) => this.#endpoints.noteSlots(...noted);
+  /** Calls `listener` with each endpoint that is new, changed or deleted, here or on another server. */
+  onPut = (listener: Endpoints["onPut"]) => void (this.#endpoints.onPut = listener);
   /** Calls `listener` for each endpoint that is forgotten, so that other memory kept for it is freed. */
   onForget = (listener: (endpointNo: number, id: string) => void) => this.#endpoints.onForget(listener);
 

@@ -34,6 +34,8 @@ export interface Parts
   readonly line: (endpointNo: number) => TakeLine;
   /** Held requests and streams by key. */
   readonly heldCalls: HeldCalls;
+  /** What-ifs of scalers, one at a time: each may take a second of processor time, in short turns. */
+  readonly replays: FairLine;
   /** The batches of all purges, one at a time: many at once would be one long commit. */
   readonly purges: FairLine;
   /** Jobs that clients cancel or give a ttl: each is a write of its own, and one client may have thousands. */

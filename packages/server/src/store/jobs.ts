@@ -211,11 +211,27 @@ export interface PageQuery {
   readonly now: number;
 }
 
+/** When a job came, was taken and ended. */
+export interface JobTimes {
+  readonly status: JobStatus;
+  readonly queuedAt: number;
+  readonly takenAt: number | undefined;
+  readonly finishedAt: number | undefined;
+}
+
 /** A place in an endpoint's order; jobs before it are counted up to `max`. */
 export interface PositionQuery {
   readonly endpointNo: number;
   readonly place: number;
   readonly max: number;
+}
+
+/** Something that happened to a job besides takes and its end; `workerId` held it then. */
+export interface JobHappening {
+  readonly at: number;
+  readonly event: string;
+  readonly workerId?: string;
+  readonly note?: string;
 }
 
 /** Reads of the queue. They never show expired jobs. */
@@ -228,6 +244,8 @@ export interface JobReader {
   submission(
     jobNo: number,
   ): Promise<{ inputBytes: number; webhook: string | undefined; s3Config: string | undefined } | undefined>;
+  /** What happened to the job, oldest first: the last `happeningsShown`. */
+  happened(jobNo: number): Promise<JobHappening[]>;
   /** The job's input as UTF-8 JSON, in pieces; undefined if the job is gone. */
   input(jobNo: number): Promise<readonly Uint8Array[] | undefined>;
   /**
@@ -235,6 +253,8 @@ export interface JobReader {
    * its texts if they alone exceed the bytes. `more` means that others follow.
    */
   list(query: PageQuery): Promise<{ jobs: JobReport[]; more: boolean }>;
+  /** The times of an endpoint's newest jobs, newest first. */
+  recent(endpointNo: number, limit: number): Promise<JobTimes[]>;
   /** The jobs that a worker holds or must stop. */
   heldBy(workerNo: number): Promise<HeldJob[]>;
   /** Running jobs past their deadline. */

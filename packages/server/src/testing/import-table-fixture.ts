@@ -72,6 +72,7 @@ export const serverRules: readonly Rule[] = [
   { who: /^edges\/server$/, own: [...edge, "edges"], npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
   { who: /^edges\/gateway\//, own: [...edge, "edges/gateway"], npm: ["fastify", "typebox", "@millrace/api", "undici"] },
   { who: /^edges\/graphql\//, own: edge, npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
+  { who: /^edges\/rest-v1\//, own: [...edge, "edges/rest-v1"], npm: ["fastify", "typebox", "@millrace/api"] },
   { who: /^edges\/.+\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
   { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client", "@millrace/api"] },
   { who: /^about$/, own: [], npm: [] },
@@ -101,6 +102,10 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
     { who: /^deploy\/config$/, own: "everything", npm: ["typebox", "smol-toml", "yaml"] },
     { who: /^dev\/python$/, own: "everything", npm: ["smol-toml"] },
     { who: /./, own: "everything", npm: ["@millrace/api", "commander"] },
+  ],
+  dashboard: [
+    { who: /^parts\/chart$/, own: "everything", npm: ["uplot", "react"] },
+    { who: /./, own: "everything", npm: ["@millrace/api", "react", "react-dom", "@tanstack/", "@base-ui/react"] },
   ],
 };
 

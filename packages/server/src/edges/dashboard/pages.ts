@@ -3,6 +3,8 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import fastifyStatic from "@fastify/static";
 import type { FastifyInstance, FastifyReply } from "fastify";
+import { unauthorized } from "../../errors.js";
+import type { SignInLink } from "../../operations/access/sign-in-link.js";
 import { ignoreBodies } from "../shared/bodies/bodies.js";
 
 /** What the pages may load: their own files and this server's API; outputs of jobs may hold images, audio and video. */
@@ -20,16 +22,31 @@ const policy = [
 ].join("; ");
 
 /** The web app's pages; every other path is the API's. */
-const pages = ["/", "/sign-in", "/endpoints/*"];
+const pages = [
+  "/",
+  "/sign-in",
+  "/endpoints/*",
+  "/templates",
+  "/volumes",
+  "/pods",
+  "/secrets",
+  "/registries",
+  "/keys",
+  "/users",
+  "/webhooks",
+  "/usage",
+  "/hosts",
+  "/audit",
+];
 
 /** Where the web app is built to; undefined if it is not. */
 function appFolder(): string | undefined {
-  const folder = join(dirname(createRequire(import.meta.url).resolve("@millrace/dashboard/package.json")), "dist");
+  const folder = join(dirname(createRequire(import.meta.url).resolve("@millrace/dashboard/package.json")), "dist/app");
   return existsSync(join(folder, "index.html")) ? folder : undefined;
 }
 
 /** The dashboard: a web app that speaks to this server's API with the key of whoever looks at it. */
-export async function dashboardPages(app: FastifyInstance): Promise<void> {
+export async function dashboardPages(app: FastifyInstance, link: SignInLink | undefined): Promise<void> {
   const root = appFolder();
   if (!root) return;
   ignoreBodies(app);
@@ -41,6 +58,13 @@ export async function dashboardPages(app: FastifyInstance): Promise<void> {
       .header("cache-control", "no-cache")
       .sendFile("index.html");
   for (const path of pages) app.get(path, { schema: { hide: true } }, page);
+  // in a header: a token in a URL would be in logs
+  app.post("/sign-in/once", { schema: { hide: true } }, (request, reply) => {
+    const [, token = ""] = /^Once (.+)$/.exec(request.headers.authorization ?? "") ?? [];
+    const key = link?.redeem(token);
+    if (key === undefined) throw unauthorized("This link was used already, or has ended: sign in with a key.");
+    return reply.header("cache-control", "no-store").send({ key });
+  });
   app.get("/icon.svg", { schema: { hide: true } }, (_, reply) => reply.sendFile("icon.svg"));
   // their names hold a hash of their content
   app.get("/assets/*", { schema: { hide: true } }, (request, reply) =>

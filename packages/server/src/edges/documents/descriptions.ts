@@ -47,10 +47,22 @@ const workerLog =
 export const descriptions: Readonly<Record<string, string>> = {
   CreateEndpoint: `${endpointCreation} Its template is one of your own, or another user's public one.`,
   ListEndpoints: endpointList,
-  GetEndpoint: "`includeTemplate` and `includeWorkers` add its template and its workers.",
+  GetEndpoint:
+    "`includeTemplate`, `includeWorkers` and `includeHealth` add its template, its workers, and how many jobs and workers it has.",
   UpdateEndpoint: endpointChange,
   UpdateEndpointByPost: endpointChange,
   DeleteEndpoint: `Only once \`workersMin\` and \`workersMax\` are 0. ${endpointDeletion}`,
+  GetJobStory:
+    "When it was submitted, taken and ended, how often it was started, and each retry or loss with its reason.",
+  GetJobInput: "Unchanged, and as long as the job is kept. A key that may read the endpoint may read it.",
+  GetEndpointTimings:
+    "Of the newest 2,000 jobs that are still kept, those that a worker has taken. A retry counts from the retry.",
+  ReplayEndpointScaling: `The newest 1,000 jobs that are still kept come again at the same times and run as long. Every worker starts as fast as the
+endpoint's workers usually do; none fails, and FlashBoot is left out. Nothing is changed.`,
+  ListHosts:
+    "A GPU's endpoint and worker are named only if the key may see them. Keys of chosen endpoints do not see hosts.",
+  FollowEvents: `Server-sent events. \`changed\` names endpoints, and what has changed of them since the event before: \`jobs\`, \`workers\` or
+\`endpoint\`. \`missed\` says that you read too slowly: look at everything again. Only endpoints that the key may see are named.`,
   GetEndpointScaling: "Each decision has its time, what was wanted and what there was, and the reason in words.",
   ListEndpointWorkers:
     "Live workers; with `ended=true` also those that ended in the last 24 hours, each with the cause of its end.",

@@ -32,8 +32,11 @@ import { sendList } from "../shared/replies/send-list.js";
 import { accessReads, accessWrites } from "./access.js";
 import { auditRoutes } from "./audit.js";
 import { billingRoutes, priceWrites } from "./billing.js";
-import { eventRoutes } from "./events.js";
 import { logRoutes } from "./logs.js";
+import { eventRoutes } from "./looking/events.js";
+import { hostRoutes } from "./looking/hosts.js";
+import { jobStoryRoutes, timingRoutes } from "./looking/jobs.js";
+import { workerRoutes } from "./looking/workers.js";
 import { podReads, podWrites } from "./pods.js";
 import { registryAuthReads, registryAuthWrites } from "./registry-auths.js";
 import { releaseRoutes } from "./releases.js";
@@ -41,7 +44,6 @@ import { deletion, doc, patches, writeErrors } from "./route-schema.js";
 import { secretReads, secretWrites } from "./secrets.js";
 import { volumeReads, volumeWrites } from "./volumes.js";
 import { webhookRoutes } from "./webhooks.js";
-import { workerRoutes } from "./workers.js";
 
 type Query = Record<string, string | undefined>;
 export interface RestParts extends LogRouteParts {
@@ -103,6 +105,9 @@ export async function restRoutes(app: FastifyInstance, parts: RestParts): Promis
   await app.register(async (scope) => {
     ignoreBodies(scope);
     eventRoutes(scope, parts);
+    jobStoryRoutes(scope, parts);
+    timingRoutes(scope, parts);
+    hostRoutes(scope, parts);
     logRoutes(scope, parts); // no room needed: a followed log has a budget of its own
   });
   refuseOthers();

@@ -2,7 +2,18 @@ import { limits } from "../../limits/index.js";
 import type { JobQuery, JobReader, PageQuery, PositionQuery } from "../../store/index.js";
 import { turns } from "../../turns.js";
 import { gathered } from "../tables/gathered.js";
-import { anySize, heldColumns, joined, toHeldJob, toJob, toPage } from "../tables/job-row.js";
+import {
+  anySize,
+  happenedSql,
+  heldColumns,
+  joined,
+  recentSql,
+  toHappening,
+  toHeldJob,
+  toJob,
+  toPage,
+  toTimes,
+} from "../tables/job-row.js";
 import { code, hasStatus, isAtWorker, isIndexed, statusIndexes } from "../tables/job-state.js";
 import type { Database } from "./driver.js";
 import { prepareNamed } from "./statement.js";
@@ -35,6 +46,8 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     submission: db.prepare(
       `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config FROM job_input i WHERE job_no = ?`,
     ),
+    recent: db.prepare(recentSql("?", "?")),
+    happened: db.prepare(happenedSql("?", limits.happeningsShown)),
     list: prepareNamed(db, ["endpointNo", "beforeNo", "from", "now", "limit", "bytesMax"], page(listed)),
     // a job's status may have changed since the search found it
     listed: prepareNamed(
@@ -146,6 +159,8 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       const row = sql.submission.get(jobNo);
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
+    recent: (endpointNo, limit) => turns.run(["pages"], () => sql.recent.all(endpointNo, limit).map(toTimes)),
+    happened: async (jobNo) => sql.happened.all(jobNo).map(toHappening).reverse(),
     list: async (query) => {
       const { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now } = query;
       if (status === undefined) return listAll(query);

@@ -1,6 +1,6 @@
 import type { JobReport } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
-import type { HeldJob, TakenJob } from "../../store/index.js";
+import type { HeldJob, JobHappening, JobTimes, TakenJob } from "../../store/index.js";
 import { statusOf } from "./job-state.js";
 
 const optional = <T>(value: T | null): T | undefined => value ?? undefined;
@@ -36,6 +36,37 @@ export interface JobRow {
 
 /** A job's worker and its output so far, with the job as `j`. */
 export const joined = "LEFT JOIN worker w ON w.no = j.worker_no LEFT JOIN job_output o ON o.job_no = j.no";
+
+/** What happened to a job, newest first; `jobNo` is a parameter. */
+export const happenedSql = (jobNo: string, limit: number) => `SELECT e.at, e.event, w.id AS worker_id, e.note
+  FROM job_event e LEFT JOIN worker w ON w.no = e.worker_no WHERE e.job_no = ${jobNo} ORDER BY e.n DESC LIMIT ${limit}`;
+
+export interface HappeningRow {
+  at: number;
+  event: string;
+  worker_id: string | null;
+  note: string | null;
+}
+
+export const toHappening = ({ at, event, worker_id, note }: HappeningRow): JobHappening => ({
+  at,
+  event,
+  ...(worker_id === null ? {} : { workerId: worker_id }),
+  ...(note === null ? {} : { note }),
+});
+
+/** When an endpoint's newest jobs came, were taken and ended; both arguments are parameters. */
+export const recentSql = (endpointNo: string, limit: string) => `SELECT status, queued_at, taken_at, finished_at
+  FROM job WHERE endpoint_no = ${endpointNo} ORDER BY no DESC LIMIT ${limit}`;
+
+export type TimesRow = Pick<JobRow, "status" | "queued_at" | "taken_at" | "finished_at">;
+
+export const toTimes = ({ status, queued_at, taken_at, finished_at }: TimesRow): JobTimes => ({
+  status: statusOf(status),
+  queuedAt: queued_at,
+  takenAt: optional(taken_at),
+  finishedAt: optional(finished_at),
+});
 
 /** How a database reads a text column, and its size in bytes: SQLite stores large texts apart from their rows. */
 export interface TextColumns {

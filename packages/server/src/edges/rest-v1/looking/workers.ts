@@ -1,11 +1,11 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
-import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
-import type { Parts } from "../../operations/needs.js";
-import { showColdStarts, showWorker, showWorkers } from "../../operations/workers/show-workers.js";
-import { idOf, params } from "../shared/params.js";
-import { doc } from "./route-schema.js";
+import { ownEndpoint } from "../../../operations/endpoints/save-endpoint.js";
+import type { Parts } from "../../../operations/needs.js";
+import { showColdStarts, showWorker, showWorkers } from "../../../operations/workers/show-workers.js";
+import { idOf, params } from "../../shared/params.js";
+import { doc } from "../route-schema.js";
 
 /** Routes about workers: their states, their timelines, and how long they took to start. */
 export function workerRoutes(app: FastifyInstance, parts: Parts): void {

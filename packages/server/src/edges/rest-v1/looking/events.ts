@@ -1,15 +1,14 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
-import { realTime } from "../../clock.js";
-import { isVisible } from "../../domain/access/key.js";
-import { Refusal } from "../../errors.js";
-import { limits } from "../../limits/index.js";
-import type { NewsItem } from "../../lines/news.js";
-import type { Parts } from "../../operations/needs.js";
-import { holdFor } from "../shared/access.js";
-import { goneOf } from "../shared/logs/follow-log.js";
-import { errors } from "./route-schema.js";
+import { realTime } from "../../../clock.js";
+import { Refusal } from "../../../errors.js";
+import { limits } from "../../../limits/index.js";
+import { followNews } from "../../../operations/access/follow-news.js";
+import type { Parts } from "../../../operations/needs.js";
+import { holdFor } from "../../shared/access.js";
+import { goneOf } from "../../shared/logs/follow-log.js";
+import { errors } from "../route-schema.js";
 
 const schema = {
   summary: "What changes, as it changes",
@@ -57,18 +56,10 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
     raw.flushHeaders();
     let hasMissed = false;
     const send = (event: string, data: unknown) => raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-    const isSeen = ({ endpointId }: NewsItem) => {
-      const present = parts.registry.key(caller.hash);
-      const endpoint = parts.registry.endpoint(endpointId) ?? parts.registry.pod(endpointId);
-      return present !== undefined && isVisible(present, endpoint);
-    };
-    const ignore = parts.news.follow((items) => {
+    const ignore = followNews(parts, caller, (items) => {
       // a reader that falls behind looks at everything again, instead of having it kept for it
       if (raw.writableNeedDrain) hasMissed = true;
-      else {
-        const seen = items.filter(isSeen);
-        if (seen.length > 0) send("changed", seen);
-      }
+      else send("changed", items);
     });
     raw.on("drain", () => {
       if (hasMissed) send("missed", {});
@@ -78,12 +69,17 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
       limits.sseKeepAliveMs,
       () => raw.writableNeedDrain || raw.write(": still here\n\n"),
     );
+    // what happens on other servers is not heard of here
+    const elsewhere = realTime.every(limits.newsElsewhereMs, () => {
+      if (parts.registry.servers.length > 1 && !raw.writableNeedDrain) send("missed", {});
+    });
     const end = () => raw.end();
     parts.draining.addEventListener("abort", end);
     const close = () => {
       ignore();
       leave();
       realTime.cancel(stillHere);
+      realTime.cancel(elsewhere);
       parts.draining.removeEventListener("abort", end);
       raw.destroy();
     };

@@ -1,0 +1,134 @@
+import type { StatusBody } from "@millrace/api";
+import { jobErrorOf, shortName } from "@millrace/api/words";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Snippet } from "../../parts/copy.js";
+import { Problem } from "../../parts/problem.js";
+import { Rows } from "../../parts/rows.js";
+import { Status, statusWords } from "../../parts/status.js";
+import { type Column, Table } from "../../parts/table.js";
+import { span } from "../../parts/times.js";
+import { filterOf, isShown } from "./filter.js";
+import { useRequests } from "./use-requests.js";
+
+const route = getRouteApi("/frame/endpoints/$endpointId/");
+const states = ["IN_QUEUE", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"] as const;
+
+/** An endpoint's jobs, newest first, as they come. */
+export function Requests() {
+  const { endpointId } = route.useParams();
+  const { q = "" } = route.useSearch();
+  const navigate = useNavigate();
+  const filter = filterOf(q);
+  const { jobs, error, isLoading, fresh, showFresh, hasMore, loadMore, again } = useRequests(endpointId, filter.status);
+  const search = (text: string) =>
+    void navigate({
+      to: "/endpoints/$endpointId",
+      params: { endpointId },
+      search: text ? { q: text } : {},
+      replace: true,
+    });
+  const shown = jobs.filter((job) => isShown(job, filter));
+  return (
+    <>
+      <p className="filters">
+        <input
+          type="search"
+          data-filter
+          aria-label="Filter requests"
+          placeholder='status:failed worker:amber-fox error:"KeyError" or an id'
+          value={q}
+          onChange={({ target }) => search(target.value)}
+        />
+        {states.map((state) => (
+          <button
+            key={state}
+            type="button"
+            className="chip"
+            aria-pressed={filter.status === state}
+            onClick={() => search(filter.status === state ? "" : `status:${statusWords[state].replace(" ", "-")}`)}
+          >
+            <Status of={state} />
+          </button>
+        ))}
+      </p>
+      {fresh > 0 && (
+        <p>
+          <button type="button" className="small" onClick={showFresh}>
+            {fresh} new
+          </button>
+        </p>
+      )}
+      {error && jobs.length === 0 && <Problem what="The requests" error={error} again={again} />}
+      {isLoading && <Rows columns={5} />}
+      {!isLoading && !error && jobs.length === 0 && <Empty endpointId={endpointId} isFiltered={q !== ""} />}
+      {jobs.length > 0 && (
+        <>
+          <Table
+            label="Requests"
+            rows={shown}
+            columns={columnsOf(endpointId)}
+            keyOf={({ id }) => id}
+            onEnd={hasMore ? loadMore : undefined}
+          />
+          <p className="note">
+            {shown.length === jobs.length ? `${jobs.length} shown` : `${shown.length} of ${jobs.length} match`}
+            {hasMore && (
+              <>
+                {" · "}
+                <button type="button" className="small" onClick={loadMore}>
+                  Older ones
+                </button>
+              </>
+            )}
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+const Empty = ({ endpointId, isFiltered }: { readonly endpointId: string; readonly isFiltered: boolean }) => (
+  <section className="empty">
+    <h2>{isFiltered ? "No such request" : "No request yet"}</h2>
+    <p>
+      {isFiltered ? "Results are kept for 30 minutes after a job has ended. " : "Send one: "}
+      <Link to="/endpoints/$endpointId/try" params={{ endpointId }}>
+        try it here
+      </Link>
+      , or
+    </p>
+    <Snippet
+      text={`curl -s ${location.origin}/v2/${endpointId}/run -H "Authorization: Bearer $MILLRACE_API_KEY" -H "Content-Type: application/json" -d '{"input":{}}'`}
+    />
+  </section>
+);
+
+const columnsOf = (endpointId: string): readonly Column<StatusBody>[] => [
+  {
+    title: "Job",
+    kind: "id",
+    of: ({ id }) => (
+      <Link to="/endpoints/$endpointId/jobs/$jobId" params={{ endpointId, jobId: id }}>
+        {id}
+      </Link>
+    ),
+  },
+  { title: "State", of: ({ status }) => <Status of={status} />, by: ({ status }) => status },
+  { title: "Waited", kind: "number", of: ({ delayTime }) => span(delayTime), by: ({ delayTime }) => delayTime },
+  {
+    title: "Ran",
+    kind: "number",
+    of: ({ status, executionTime }) => (status === "IN_QUEUE" ? "–" : span(executionTime)),
+    by: ({ executionTime }) => executionTime,
+  },
+  {
+    title: "Worker",
+    of: ({ workerId }) => (workerId ? <span title={workerId}>{shortName(workerId)}</span> : "–"),
+    by: ({ workerId }) => workerId,
+  },
+  {
+    title: "Why",
+    kind: "why",
+    of: ({ error, waitDetail }) => (error === undefined ? waitDetail : jobErrorOf(error).summary),
+  },
+];

@@ -1,0 +1,137 @@
+import { type Endpoint, EndpointUpdate } from "@millrace/api";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { Confirm } from "../../parts/confirm.js";
+import { Changes } from "../../parts/form/changes.js";
+import { Fields } from "../../parts/form/fields.js";
+import { changesOf, fieldsOf, type Values } from "../../parts/form/schema.js";
+import { Loaded } from "../../parts/loaded.js";
+import { Trouble } from "../../parts/trouble.js";
+import { useAction } from "../../parts/use-action.js";
+import { endpointQuery, healthQuery } from "../../queries.js";
+import { send } from "../../session.js";
+
+const route = getRouteApi("/frame/endpoints/$endpointId/settings");
+/** What people change most often comes first. */
+const first = [
+  "name",
+  "workersMin",
+  "workersMax",
+  "idleTimeout",
+  "scalerType",
+  "scalerValue",
+  "executionTimeoutMs",
+  "flashBootType",
+  "env",
+  "templateId",
+];
+const others = Object.keys(EndpointUpdate.properties).filter((name) => !first.includes(name));
+const fields = fieldsOf(EndpointUpdate, [...first, ...others]);
+/** Changing one of these makes a new version (contract: Endpoint versions). */
+const madeOf = [
+  "templateId",
+  "env",
+  "gpuTypeIds",
+  "gpuIds",
+  "gpuCount",
+  "networkVolumeId",
+  "networkVolumeIds",
+  "vcpuCount",
+  "cpuFlavorIds",
+  "instanceIds",
+  "allowedCudaVersions",
+  "minCudaVersion",
+];
+
+/** Every setting of an endpoint, explained, and what saving will do. */
+export function Settings() {
+  const { endpointId } = route.useParams();
+  const query = useQuery(endpointQuery(endpointId));
+  return (
+    <Loaded query={query} what="The settings" columns={2}>
+      {(endpoint) => <Form key={`${endpoint.id} ${endpoint.version}`} endpoint={endpoint} />}
+    </Loaded>
+  );
+}
+
+function Form({ endpoint }: { readonly endpoint: Endpoint }) {
+  const before: Values = endpoint;
+  const [values, setValues] = useState<Values>(before);
+  const changes = changesOf(fields, before, values);
+  const names = Object.keys(changes);
+  const save = useAction(() => send("PATCH", `/v1/endpoints/${endpoint.id}`, changes));
+  return (
+    <form
+      className="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.run();
+      }}
+    >
+      <Fields fields={fields} values={values} change={setValues} />
+      <div className="save">
+        {names.length > 0 && (
+          <>
+            <Changes before={before} after={changes} names={names} />
+            <Effect
+              endpointId={endpoint.id}
+              isRelease={names.some((name) => madeOf.includes(name))}
+              version={endpoint.version}
+            />
+          </>
+        )}
+        <Trouble error={save.error} />
+        <p className="buttons">
+          <button type="submit" className="primary" disabled={names.length === 0 || save.isBusy}>
+            Save
+          </button>
+          <button type="button" disabled={names.length === 0} onClick={() => setValues(before)}>
+            Undo
+          </button>
+        </p>
+      </div>
+      <Deletion endpoint={endpoint} />
+    </form>
+  );
+}
+
+function Effect({
+  endpointId,
+  isRelease,
+  version,
+}: {
+  readonly endpointId: string;
+  readonly isRelease: boolean;
+  readonly version: number;
+}) {
+  const { data } = useQuery(healthQuery(endpointId));
+  if (!isRelease) return <p className="note">It applies at once, and no worker is replaced.</p>;
+  const busy = data?.workers.running ?? 0;
+  const all = busy + (data?.workers.idle ?? 0);
+  return (
+    <p className="note">
+      This makes version {version + 1} and replaces {all} workers{busy > 0 && `; ${busy} finish their jobs first`}.
+    </p>
+  );
+}
+
+function Deletion({ endpoint: { id, name } }: { readonly endpoint: Endpoint }) {
+  const navigate = useNavigate();
+  async function remove() {
+    await send("PATCH", `/v1/endpoints/${id}`, { workersMin: 0, workersMax: 0 });
+    await send("DELETE", `/v1/endpoints/${id}`);
+    await navigate({ to: "/" });
+  }
+  return (
+    <section aria-labelledby="delete" className="danger-zone">
+      <h2 id="delete">Delete</h2>
+      <Confirm
+        verb="Delete"
+        name={name}
+        loss="Its workers stop, its jobs that wait are cancelled, and its results are gone."
+        act={remove}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,154 @@
+import type { StatusBody } from "@millrace/api";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect, useId, useState } from "react";
+import { Snippet } from "../../parts/copy.js";
+import { Status } from "../../parts/status.js";
+import { Json } from "../../parts/story/json.js";
+import { Stream } from "../../parts/story/stream.js";
+import { span } from "../../parts/times.js";
+import { Trouble } from "../../parts/trouble.js";
+import { client } from "../../session.js";
+import { snippets } from "./snippets.js";
+
+const route = getRouteApi("/frame/endpoints/$endpointId/try");
+const lookMs = 1_000;
+const finals = ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
+
+/** Sends a job and watches it: why it waits, what it streams, what comes of it. */
+export function TryIt() {
+  const { endpointId } = route.useParams();
+  const { input } = route.useSearch();
+  const [text, setText] = useState(input ?? '{\n  "prompt": "hello"\n}');
+  const [jobId, setJobId] = useState<string>();
+  const [trouble, setTrouble] = useState<Error>();
+  const field = useId();
+
+  async function start() {
+    setTrouble(undefined);
+    setJobId(undefined);
+    try {
+      const parsed: unknown = JSON.parse(text);
+      if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
+        throw new Error("The input must be a JSON object, such as {}.");
+      // as text: a number that JavaScript cannot hold is sent as it stands
+      setJobId((await submit(endpointId, text)).id);
+    } catch (error) {
+      setTrouble(error as Error);
+    }
+  }
+
+  return (
+    <>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void start();
+        }}
+      >
+        <label htmlFor={field}>Input, a JSON object</label>
+        <textarea
+          id={field}
+          className="code"
+          rows={8}
+          spellCheck={false}
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+        />
+        <Trouble error={trouble} />
+        <p className="buttons">
+          <button type="submit" className="primary">
+            Run
+          </button>
+        </p>
+      </form>
+      {jobId && <Watched key={jobId} endpointId={endpointId} jobId={jobId} />}
+      <Snippets endpointId={endpointId} text={text} />
+    </>
+  );
+}
+
+async function submit(endpointId: string, input: string): Promise<{ id: string }> {
+  return client().callText("POST", `/v2/${endpointId}/run`, `{"input":${input}}`);
+}
+
+function Watched({ endpointId, jobId }: { readonly endpointId: string; readonly jobId: string }) {
+  const { job, trouble } = useWatched(endpointId, jobId);
+  return (
+    <section className="panel" aria-labelledby="watched" aria-live="polite">
+      <h2 id="watched">
+        {job ? <Status of={job.status} /> : "sent"}{" "}
+        <Link to="/endpoints/$endpointId/jobs/$jobId" params={{ endpointId, jobId }} className="id">
+          {jobId}
+        </Link>
+      </h2>
+      {job && (
+        <p className="note">
+          waited {span(job.delayTime)}
+          {job.status !== "IN_QUEUE" && `, ran ${span(job.executionTime)}`}
+          {job.waitDetail && ` · ${job.waitDetail}`}
+        </p>
+      )}
+      <Trouble error={trouble} />
+      <Stream endpointId={endpointId} jobId={jobId} />
+      {job?.error && <pre className="trouble">{job.error}</pre>}
+      {job?.output !== undefined && (
+        <>
+          <h3>{job.status === "IN_PROGRESS" ? "Progress" : "Output"}</h3>
+          <Json value={job.output} name={jobId} />
+        </>
+      )}
+    </section>
+  );
+}
+
+/** A job as it goes on: its status once a second until it has ended. */
+function useWatched(endpointId: string, jobId: string) {
+  const [job, setJob] = useState<StatusBody>();
+  const [trouble, setTrouble] = useState<Error>();
+  useEffect(() => {
+    const over = new AbortController();
+    async function look() {
+      while (!over.signal.aborted) {
+        const now = await client().status(endpointId, jobId);
+        setJob(now);
+        if (finals.includes(now.status)) return;
+        await new Promise((resolve) => setTimeout(resolve, lookMs));
+      }
+    }
+    look().catch((error: Error) => over.signal.aborted || setTrouble(error));
+    return () => over.abort();
+  }, [endpointId, jobId]);
+  return { job, trouble };
+}
+
+function Snippets({ endpointId, text }: { readonly endpointId: string; readonly text: string }) {
+  const [chosen, setChosen] = useState<keyof typeof snippets>("curl");
+  return (
+    <section aria-labelledby="code">
+      <h2 id="code">The same from your code</h2>
+      <p className="filters">
+        {(Object.keys(snippets) as (keyof typeof snippets)[]).map((name) => (
+          <button
+            key={name}
+            type="button"
+            className="chip"
+            aria-pressed={chosen === name}
+            onClick={() => setChosen(name)}
+          >
+            {name}
+          </button>
+        ))}
+      </p>
+      <Snippet text={snippets[chosen]({ url: location.origin, endpointId, input: inOneLine(text) })} />
+    </section>
+  );
+}
+
+function inOneLine(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return "{}";
+  }
+}

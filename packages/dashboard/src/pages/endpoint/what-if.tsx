@@ -1,0 +1,127 @@
+import type { Endpoint, ScalingReplay } from "@millrace/api";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useDeferredValue, useId, useState } from "react";
+import { span } from "../../parts/times.js";
+import { Trouble } from "../../parts/trouble.js";
+import { endpointQuery, pageQuery } from "../../queries.js";
+
+type Setting = "workersMin" | "workersMax" | "idleTimeout" | "scalerValue";
+
+/** Other settings, replayed over the jobs that are still kept: what they would have changed. */
+export function WhatIf({ endpointId }: { readonly endpointId: string }) {
+  const endpoint = useQuery(endpointQuery(endpointId));
+  if (endpoint.data?.type !== "QB") return null;
+  return <Sliders endpoint={endpoint.data} />;
+}
+
+function Sliders({ endpoint }: { readonly endpoint: Endpoint }) {
+  const [changed, setChanged] = useState<Partial<Record<Setting, number>>>({});
+  const asked = useDeferredValue(changed);
+  const query = new URLSearchParams(Object.entries(asked).map(([name, value]) => [name, String(value)]));
+  const replay = useQuery({
+    ...pageQuery<ScalingReplay>(`/v1/endpoints/${endpoint.id}/scaling/replay?${query}`),
+    placeholderData: keepPreviousData,
+  });
+  const slider = (name: Setting, max: number, min = 0) => (
+    <Slider
+      name={name}
+      min={min}
+      max={Math.max(max, endpoint[name])}
+      value={changed[name] ?? endpoint[name]}
+      change={(value) => setChanged({ ...changed, [name]: value })}
+    />
+  );
+  const delay = endpoint.scalerType === "QUEUE_DELAY" ? "seconds" : "requests for each worker";
+  return (
+    <section aria-labelledby="what-if">
+      <h2 id="what-if">What if</h2>
+      <p className="note">
+        The jobs that are still kept, submitted again at the same times to the same scaler with other settings.
+        scalerValue is in {delay}, idleTimeout in seconds.
+      </p>
+      <div className="sliders">
+        {slider("workersMin", 10)}
+        {slider("workersMax", 20)}
+        {slider("scalerValue", 60, 1)}
+        {slider("idleTimeout", 300, 1)}
+      </div>
+      <Trouble error={replay.error} />
+      {replay.data && <Outcome {...replay.data} />}
+    </section>
+  );
+}
+
+function Slider({
+  name,
+  min,
+  max,
+  value,
+  change,
+}: {
+  readonly name: string;
+  readonly min: number;
+  readonly max: number;
+  readonly value: number;
+  readonly change: (value: number) => void;
+}) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>
+        {name} <b className="number">{value}</b>
+      </label>
+      <input
+        id={id}
+        type="range"
+        min={min}
+        max={max}
+        value={value}
+        onChange={({ target }) => change(Number(target.value))}
+      />
+    </div>
+  );
+}
+
+function Outcome({ jobs, present, changed }: ScalingReplay) {
+  if (jobs === 0) return <p className="note">No job is kept that could be replayed: send some, and look again.</p>;
+  const rows = [
+    ["waited, 95 of 100 at most", present.waitP95Ms, changed.waitP95Ms],
+    ["workers' time", present.workerMs, changed.workerMs],
+  ] as const;
+  return (
+    <table className="compare">
+      <caption className="note">
+        {jobs} jobs. {present.starts} starts of workers with the present settings, {changed.starts} with these.
+      </caption>
+      <thead>
+        <tr>
+          <td />
+          <th scope="col" className="number">
+            Present settings
+          </th>
+          <th scope="col" className="number">
+            These
+          </th>
+          <th scope="col" className="number">
+            Difference
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([title, before, after]) => (
+          <tr key={title}>
+            <th scope="row">{title}</th>
+            <td className="number">{span(before)}</td>
+            <td className="number">{span(after)}</td>
+            <td className="number">{differenceOf(before, after)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function differenceOf(before: number, after: number): string {
+  if (before === after) return "none";
+  return `${after > before ? "+" : "−"}${span(Math.abs(after - before))}`;
+}

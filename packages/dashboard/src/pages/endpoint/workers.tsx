@@ -1,0 +1,101 @@
+import type { Worker } from "@millrace/api";
+import { shortName } from "@millrace/api/words";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Action } from "../../parts/action.js";
+import { Loaded } from "../../parts/loaded.js";
+import { Log } from "../../parts/story/log.js";
+import { Phases } from "../../parts/story/phases.js";
+import { type Column, Table } from "../../parts/table.js";
+import { Ago, span } from "../../parts/times.js";
+import { workersQuery } from "../../queries.js";
+import { send } from "../../session.js";
+
+const route = getRouteApi("/frame/endpoints/$endpointId/workers");
+
+/** An endpoint's workers: what they do, how they started, what they print. */
+export function Workers() {
+  const { endpointId } = route.useParams();
+  const { worker } = route.useSearch();
+  const workers = useQuery(workersQuery(endpointId));
+  return (
+    <>
+      <p className="buttons">
+        <Action verb="Replace all workers" act={() => send("POST", `/v1/endpoints/${endpointId}/restart`)} />
+        <span className="note">Idle ones at once, busy ones after their job.</span>
+      </p>
+      <Loaded query={workers} what="The workers" columns={6}>
+        {(all) =>
+          all.length === 0 ? (
+            <section className="empty">
+              <h2>No workers now</h2>
+              <p>The first job starts one. Set workersMin to keep some ready all the time.</p>
+            </section>
+          ) : (
+            <>
+              <Table label="Workers" rows={all} columns={columnsOf(endpointId)} keyOf={({ id }) => id} />
+              <Chosen endpointId={endpointId} worker={all.find(({ id }) => id === worker)} />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+const columnsOf = (endpointId: string): readonly Column<Worker>[] => [
+  {
+    title: "Worker",
+    of: ({ id }) => (
+      <Link to="/endpoints/$endpointId/workers" params={{ endpointId }} search={{ worker: id }} title={id}>
+        {shortName(id)}
+      </Link>
+    ),
+  },
+  { title: "State", of: ({ state }) => state, by: ({ state }) => state },
+  { title: "Since", of: ({ since }) => <Ago at={since} />, by: ({ since }) => since },
+  { title: "Jobs", kind: "number", of: ({ jobs }) => jobs, by: ({ jobs }) => jobs },
+  { title: "Version", kind: "number", of: ({ version }) => version, by: ({ version }) => version },
+  {
+    title: "Started in",
+    kind: "number",
+    of: ({ coldStart: { totalMs } }) => (totalMs === undefined ? "–" : span(totalMs)),
+    by: ({ coldStart: { totalMs } }) => totalMs ?? 0,
+  },
+  { title: "GPUs", of: ({ gpus }) => gpus.map(({ name }) => name).join(", ") || "–" },
+  { title: "Why", kind: "why", of: ({ doing, why }) => doing ?? why },
+];
+
+function Chosen({ endpointId, worker }: { readonly endpointId: string; readonly worker: Worker | undefined }) {
+  const navigate = useNavigate();
+  if (!worker) return <p className="note">Choose a worker to see how it started and what it prints.</p>;
+  const { id, state, why, exit } = worker;
+  return (
+    <section aria-labelledby="chosen" className="panel">
+      <h2 id="chosen">
+        {shortName(id)} <span className="note id">{id}</span>
+      </h2>
+      <p>
+        {state}
+        {why && `: ${why}`}
+        {exit?.code !== undefined && ` (exit code ${exit.code})`}
+      </p>
+      <Phases worker={worker} />
+      <h3>Log</h3>
+      <Log
+        path={`/v1/workers/${id}/logs?follow=true&tail=500`}
+        label={`Log of ${shortName(id)}`}
+        empty="It has printed nothing yet."
+      />
+      <p className="buttons">
+        <button
+          type="button"
+          className="small"
+          onClick={() => void navigate({ to: "/endpoints/$endpointId/workers", params: { endpointId }, search: {} })}
+        >
+          Close
+        </button>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,162 @@
+import {
+  type ApiKey,
+  ApiKeyCreate,
+  ApiKeyUpdate,
+  type KeyScope,
+  type User,
+  UserCreate,
+  UserUpdate,
+} from "@millrace/api";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { InputProps } from "../../parts/form/fields.js";
+import { Modal } from "../../parts/modal.js";
+import { Ago } from "../../parts/times.js";
+import { Trouble } from "../../parts/trouble.js";
+import { useAction } from "../../parts/use-action.js";
+import { endpointsQuery } from "../../queries.js";
+import { send } from "../../session.js";
+import { NounPage, Once } from "./list.js";
+import type { Noun } from "./noun.js";
+import { UserDeletion } from "./user-deletion.js";
+
+const scopeWords = (scope: KeyScope): string => {
+  if (scope === "all") return "everything";
+  if (scope === "read") return "reading";
+  return scope.endpoints.map(({ id, access }) => `${id}: ${access}`).join(", ");
+};
+
+const keys: Noun<ApiKey> = {
+  one: "key",
+  title: "API keys",
+  path: "/v1/apikeys",
+  columns: [
+    { title: "Name", of: ({ name, id }) => name || id, by: ({ name }) => name },
+    { title: "Begins with", kind: "id", of: ({ prefix }) => prefix },
+    { title: "May", kind: "why", of: ({ scope }) => scopeWords(scope) },
+    { title: "Used", of: ({ lastUsedAt }) => <Ago at={lastUsedAt} />, by: ({ lastUsedAt }) => lastUsedAt },
+    { title: "Ends", of: ({ expiresAt }) => (expiresAt ? new Date(expiresAt).toLocaleString() : "never") },
+    { title: "User", kind: "id", of: ({ userId }) => userId },
+  ],
+  empty: <p>No key that you may see.</p>,
+  create: {
+    schema: ApiKeyCreate,
+    defaults: { scope: "all" },
+    once: { field: "key", words: "This is the key. It is shown once: keep it where only its user can read it." },
+  },
+  update: { schema: ApiKeyUpdate },
+  controls: { scope: ScopeField },
+  loss: () => "Calls with it are refused at once, and its open streams end within 5 seconds.",
+  Actions: ({ resource }) => (
+    <Rotation
+      verb="Rotate"
+      path={`/v1/apikeys/${resource.id}/rotate`}
+      field="key"
+      words="This is the new key, and it is shown once. The old one works for one more day."
+    />
+  ),
+};
+
+const users: Noun<User> = {
+  one: "user",
+  title: "Users",
+  path: "/v1/users",
+  columns: [
+    { title: "Name", of: ({ name }) => name, by: ({ name }) => name },
+    { title: "Id", kind: "id", of: ({ id }) => id },
+    { title: "Role", of: ({ role }) => role, by: ({ role }) => role },
+    { title: "Spending limit", kind: "number", of: ({ spendLimit }) => spendLimit ?? "none" },
+    { title: "Made", of: ({ createdAt }) => <Ago at={createdAt} />, by: ({ createdAt }) => createdAt },
+  ],
+  empty: <p>No user that you may see.</p>,
+  create: {
+    schema: UserCreate,
+    defaults: { role: "member" },
+    once: {
+      field: "webhookSecret",
+      words: "The user is made. This secret signs its webhooks, and is shown once. Now make a key for the user.",
+    },
+  },
+  update: { schema: UserUpdate },
+  Deletion: UserDeletion,
+  Actions: ({ resource }) => (
+    <Rotation
+      verb="New webhook secret"
+      path={`/v1/users/${resource.id}/webhook-secret/rotate`}
+      field="webhookSecret"
+      words="This secret signs the user's webhooks from now on, and is shown once. The old one also signs for one more day."
+    />
+  ),
+};
+
+function Rotation({
+  verb,
+  path,
+  field,
+  words,
+}: {
+  readonly verb: string;
+  readonly path: string;
+  readonly field: string;
+  readonly words: string;
+}) {
+  const rotate = useAction(() => send<Record<string, unknown>>("POST", path));
+  return (
+    <>
+      <button type="button" className="small" disabled={rotate.isBusy} onClick={rotate.run}>
+        {verb}
+      </button>
+      <Trouble error={rotate.error} />
+      <Modal title={verb} isOpen={rotate.result !== undefined} close={rotate.reset}>
+        {rotate.result && <Once words={words} text={String(rotate.result[field])} close={rotate.reset} />}
+      </Modal>
+    </>
+  );
+}
+
+type Chosen = { readonly id: string; readonly access: "read" | "run" };
+
+/** What a key may do: everything, reading, or jobs of chosen endpoints. */
+function ScopeField({ value, change, id, help }: InputProps) {
+  const scope = value as KeyScope | undefined;
+  const [kind, setKind] = useState(typeof scope === "object" ? "endpoints" : (scope ?? "all"));
+  const chosen: readonly Chosen[] = typeof scope === "object" ? scope.endpoints : [];
+  const { data: endpoints = [] } = useQuery(endpointsQuery);
+  function choose(next: string) {
+    setKind(next);
+    change(next === "endpoints" ? { endpoints: [] } : next);
+  }
+  function set(endpointId: string, access: string) {
+    const others = chosen.filter((each) => each.id !== endpointId);
+    change({ endpoints: access === "" ? others : [...others, { id: endpointId, access }] });
+  }
+  return (
+    <>
+      <select id={id} aria-describedby={help} value={kind} onChange={({ target }) => choose(target.value)}>
+        <option value="all">everything that its user may do</option>
+        <option value="read">read everything that its user owns</option>
+        <option value="endpoints">jobs of chosen endpoints</option>
+      </select>
+      {kind === "endpoints" && (
+        <div className="group">
+          {endpoints.map((endpoint) => (
+            <label key={endpoint.id}>
+              {endpoint.name}{" "}
+              <select
+                value={chosen.find((each) => each.id === endpoint.id)?.access ?? ""}
+                onChange={({ target }) => set(endpoint.id, target.value)}
+              >
+                <option value="">nothing</option>
+                <option value="read">read: status, stream, health, logs</option>
+                <option value="run">run: also submit, cancel, retry, purge</option>
+              </select>
+            </label>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+export const Keys = () => <NounPage noun={keys} />;
+export const Users = () => <NounPage noun={users} />;

@@ -1,0 +1,136 @@
+import type { Endpoint, Pod } from "@millrace/api";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo } from "react";
+import type { Series } from "../parts/chart.js";
+import { Loaded } from "../parts/loaded.js";
+import { Rows } from "../parts/rows.js";
+import { type Column, Table } from "../parts/table.js";
+import { span } from "../parts/times.js";
+import { endpointsQuery, listQuery } from "../queries.js";
+
+const Chart = lazy(() => import("../parts/chart.js").then((module) => ({ default: module.Chart })));
+const route = getRouteApi("/frame/usage");
+
+interface BillRecord {
+  readonly time: string;
+  readonly amount: number;
+  readonly timeBilledMs: number;
+  readonly endpointId?: string;
+  readonly podId?: string;
+}
+
+/** How far back each choice looks, and in which steps. */
+const ranges = {
+  day: { days: 1, bucketSize: "hour" },
+  month: { days: 30, bucketSize: "day" },
+  year: { days: 365, bucketSize: "month" },
+} as const;
+type Range = keyof typeof ranges;
+const hourMs = 3_600_000;
+
+/** What ran, for how long, and what it costs. */
+export function Usage() {
+  const { range = "month" } = route.useSearch();
+  const navigate = useNavigate();
+  const { days, bucketSize } = ranges[range as Range] ?? ranges.month;
+  // in whole hours: the same question has the same answer for a while
+  const until = Math.ceil(Date.now() / hourMs) * hourMs;
+  const period = new URLSearchParams({
+    startTime: new Date(until - days * 24 * hourMs).toISOString(),
+    bucketSize,
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  });
+  const endpoints = useQuery(listQuery<BillRecord>(`/v1/billing/endpoints?${period}&grouping=endpointId`));
+  const pods = useQuery(listQuery<BillRecord>(`/v1/billing/pods?${period}&grouping=podId`));
+  return (
+    <>
+      <title>Usage · Millrace</title>
+      <header className="page-head">
+        <h1>Usage and cost</h1>
+        <p className="filters">
+          {(Object.keys(ranges) as Range[]).map((each) => (
+            <button
+              key={each}
+              type="button"
+              className="chip"
+              aria-pressed={range === each}
+              onClick={() => void navigate({ to: "/usage", search: { range: each } })}
+            >
+              last {each}
+            </button>
+          ))}
+        </p>
+      </header>
+      <section aria-labelledby="of-endpoints">
+        <h2 id="of-endpoints">Endpoints</h2>
+        <Loaded query={endpoints} what="The bill of endpoints" columns={3}>
+          {(records) => <Bill records={records} idOf={({ endpointId }) => endpointId ?? ""} what="workers" />}
+        </Loaded>
+      </section>
+      <section aria-labelledby="of-pods">
+        <h2 id="of-pods">Pods</h2>
+        <Loaded query={pods} what="The bill of pods" columns={3}>
+          {(records) => <Bill records={records} idOf={({ podId }) => podId ?? ""} what="pods" />}
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+interface Line {
+  readonly id: string;
+  readonly name: string;
+  readonly ms: number;
+  readonly amount: number;
+}
+
+function Bill({
+  records,
+  idOf,
+  what,
+}: {
+  readonly records: readonly BillRecord[];
+  readonly idOf: (record: BillRecord) => string;
+  readonly what: string;
+}) {
+  const { data: endpoints = [] } = useQuery(endpointsQuery);
+  const { data: pods = [] } = useQuery(listQuery<Pod>("/v1/pods"));
+  const { times, series } = useMemo(() => chartOf(records), [records]);
+  if (records.length === 0) return <p className="note">No {what} ran in this time.</p>;
+  const names = new Map(([...endpoints, ...pods] as Pick<Endpoint, "id" | "name">[]).map(({ id, name }) => [id, name]));
+  const lines = Object.entries(Object.groupBy(records, idOf)).map(([id, all = []]) => ({
+    id,
+    name: names.get(id) ?? `${id} (deleted)`,
+    ms: all.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0),
+    amount: all.reduce((sum, { amount }) => sum + amount, 0),
+  }));
+  return (
+    <>
+      <Suspense fallback={<Rows columns={1} rows={5} />}>
+        <Chart label={`Time of ${what}, over time`} times={times} series={series} format={span} />
+      </Suspense>
+      <Table
+        label={`Bill of ${what}`}
+        rows={lines.toSorted((a, b) => b.amount - a.amount || b.ms - a.ms)}
+        columns={columns}
+        keyOf={({ id }) => id}
+      />
+    </>
+  );
+}
+
+const columns: readonly Column<Line>[] = [
+  { title: "Name", of: ({ name }) => name, by: ({ name }) => name },
+  { title: "Ran for", kind: "number", of: ({ ms }) => span(ms), by: ({ ms }) => ms },
+  { title: "Cost", kind: "number", of: ({ amount }) => amount.toFixed(4), by: ({ amount }) => amount },
+];
+
+function chartOf(records: readonly BillRecord[]): { times: number[]; series: Series[] } {
+  const buckets = Object.entries(Object.groupBy(records, ({ time }) => time)).sort(([a], [b]) => a.localeCompare(b));
+  const values = buckets.map(([, all = []]) => all.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0));
+  return {
+    times: buckets.map(([time]) => Date.parse(time)),
+    series: [{ label: "time", color: "--accent", isArea: true, values }],
+  };
+}

@@ -1,0 +1,119 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Action } from "../parts/action.js";
+import { Copy } from "../parts/copy.js";
+import { Loaded } from "../parts/loaded.js";
+import { Attempts } from "../parts/story/attempts.js";
+import { type Column, Table } from "../parts/table.js";
+import { Ago } from "../parts/times.js";
+import { type Delivery, listQuery, pageQuery } from "../queries.js";
+import { send } from "../session.js";
+
+const route = getRouteApi("/frame/webhooks");
+const states = ["pending", "held", "delivered", "failed"];
+
+interface Receiver {
+  readonly id: string;
+  readonly origin: string;
+  readonly state: string;
+  readonly lastAttemptAt: string;
+  readonly failures: number;
+  readonly lastError?: string;
+  readonly held: number;
+}
+
+/** Where webhooks go, how that went, and what signs them. */
+export function Webhooks() {
+  const { state, open } = route.useSearch();
+  const navigate = useNavigate();
+  const receivers = useQuery(listQuery<Receiver>("/v1/webhooks/receivers"));
+  const deliveries = useQuery(
+    listQuery<Delivery>(`/v1/webhooks/deliveries?limit=100${state ? `&state=${state}` : ""}`),
+  );
+  const secret = useQuery(pageQuery<{ readonly secret?: string }>("/v1/webhooks/secret"));
+  const opened = deliveries.data?.find(({ id }) => id === open);
+  return (
+    <>
+      <title>Webhooks · Millrace</title>
+      <header className="page-head">
+        <h1>Webhooks</h1>
+        {secret.data?.secret && <Copy text={secret.data.secret} what="Copy the signing secret" />}
+      </header>
+      <section aria-labelledby="receivers">
+        <h2 id="receivers">Receivers</h2>
+        <Loaded query={receivers} what="The receivers" columns={5} rows={2}>
+          {(all) =>
+            all.length === 0 ? (
+              <p className="note">None yet: a job that is submitted with "webhook" makes one.</p>
+            ) : (
+              <Table label="Receivers" rows={all} columns={receiverColumns} keyOf={({ id }) => id} />
+            )
+          }
+        </Loaded>
+      </section>
+      <section aria-labelledby="deliveries">
+        <h2 id="deliveries">Deliveries</h2>
+        <p className="filters">
+          {states.map((each) => (
+            <button
+              key={each}
+              type="button"
+              className="chip"
+              aria-pressed={state === each}
+              onClick={() => void navigate({ to: "/webhooks", search: state === each ? {} : { state: each } })}
+            >
+              {each}
+            </button>
+          ))}
+        </p>
+        <Loaded query={deliveries} what="The deliveries" columns={5}>
+          {(all) =>
+            all.length === 0 ? (
+              <p className="note">None. They are kept for a week after they have ended.</p>
+            ) : (
+              <Table label="Deliveries" rows={all} columns={deliveryColumns} keyOf={({ id }) => id} />
+            )
+          }
+        </Loaded>
+        {opened && <Attempts delivery={opened} />}
+      </section>
+    </>
+  );
+}
+
+const receiverColumns: readonly Column<Receiver>[] = [
+  { title: "Receiver", of: ({ origin }) => origin, by: ({ origin }) => origin },
+  { title: "State", of: ({ state }) => state, by: ({ state }) => state },
+  {
+    title: "Last attempt",
+    of: ({ lastAttemptAt }) => <Ago at={lastAttemptAt} />,
+    by: ({ lastAttemptAt }) => lastAttemptAt,
+  },
+  { title: "Failed in a row", kind: "number", of: ({ failures }) => failures, by: ({ failures }) => failures },
+  { title: "Held", kind: "number", of: ({ held }) => held, by: ({ held }) => held },
+  { title: "Why", kind: "why", of: ({ lastError }) => lastError },
+  {
+    title: "Actions",
+    of: ({ id, state }) => {
+      const verb = state === "paused" ? "resume" : "pause";
+      return <Action verb={verb} act={() => send("POST", `/v1/webhooks/receivers/${id}/${verb}`)} />;
+    },
+  },
+];
+
+const deliveryColumns: readonly Column<Delivery>[] = [
+  {
+    title: "Delivery",
+    kind: "id",
+    of: ({ id }) => (
+      <Link to="/webhooks" search={(search) => ({ ...search, open: id })}>
+        {id}
+      </Link>
+    ),
+  },
+  { title: "Job", kind: "id", of: ({ jobId }) => jobId },
+  { title: "To", kind: "why", of: ({ url }) => url, by: ({ url }) => url },
+  { title: "State", of: ({ state }) => state, by: ({ state }) => state },
+  { title: "Attempts", kind: "number", of: ({ attempts }) => attempts.length, by: ({ attempts }) => attempts.length },
+  { title: "Last", of: ({ attempts }) => <Ago at={attempts.at(-1)?.at} /> },
+];

@@ -1,0 +1,88 @@
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+/** One line of a chart; its colour is the name of a CSS variable. */
+export interface Series {
+  readonly label: string;
+  readonly color: string;
+  readonly values: readonly (number | null)[];
+  readonly isArea?: boolean;
+  readonly isStep?: boolean;
+}
+
+const height = 220;
+
+/** Values over time. `times` are in milliseconds; `onHover` gets the index of the point under the mouse. */
+export function Chart({
+  label,
+  times,
+  series,
+  format = (value) => String(value),
+  onHover,
+}: {
+  readonly label: string;
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+  readonly format?: (value: number) => string;
+  readonly onHover?: (index: number | undefined) => void;
+}) {
+  const room = useRef<HTMLDivElement>(null);
+  const hover = useRef(onHover);
+  hover.current = onHover;
+  useEffect(() => {
+    const place = room.current;
+    if (!place) return;
+    const colorOf = (name: string) => getComputedStyle(place).getPropertyValue(name);
+    const soft = { stroke: () => colorOf("--soft"), grid: { stroke: () => colorOf("--line"), width: 1 } };
+    const plot = new uPlot(
+      {
+        width: place.clientWidth,
+        height,
+        legend: { show: false },
+        cursor: { drag: { x: false, y: false } },
+        axes: [soft, { ...soft, size: 64, values: (_, ticks) => ticks.map(format) }],
+        scales: { y: { range: (_, __, max) => [0, Math.max(1, max ?? 1) * 1.1] } },
+        series: [
+          {},
+          ...series.map(({ label: name, color, isArea, isStep }) => ({
+            label: name,
+            stroke: () => colorOf(color),
+            width: 1.5,
+            points: { show: false },
+            ...(isArea ? { fill: () => `color-mix(in srgb, ${colorOf(color)} 22%, transparent)` } : {}),
+            ...(isStep && uPlot.paths.stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
+          })),
+        ],
+        hooks: { setCursor: [({ cursor }) => hover.current?.(cursor.idx ?? undefined)] },
+      },
+      [times.map((time) => time / 1_000), ...series.map(({ values }) => [...values])],
+      place,
+    );
+    const resize = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }));
+    resize.observe(place);
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    const redraw = () => plot.redraw();
+    scheme.addEventListener("change", redraw);
+    return () => {
+      resize.disconnect();
+      scheme.removeEventListener("change", redraw);
+      plot.destroy();
+    };
+  }, [times, series, format]);
+  return (
+    <figure className="chart">
+      <figcaption>
+        {series.map(({ label: name, color }) => (
+          <span key={name} className="key-of">
+            <svg width="10" height="10" aria-hidden="true">
+              <rect width="10" height="10" rx="2" style={{ fill: `var(${color})` }} />
+            </svg>
+            {name}
+          </span>
+        ))}
+      </figcaption>
+      <div ref={room} role="img" aria-label={label} />
+    </figure>
+  );
+}

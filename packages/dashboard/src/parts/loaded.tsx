@@ -1,0 +1,23 @@
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Problem } from "./problem.js";
+import { Rows } from "./rows.js";
+
+/** Something that is read from the server: a skeleton while it loads, a problem if it cannot be read, else itself. */
+export function Loaded<T>({
+  query,
+  what,
+  columns = 4,
+  rows = 6,
+  children,
+}: {
+  readonly query: UseQueryResult<T>;
+  readonly what: string;
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error) return <Problem what={what} error={query.error} again={() => void query.refetch()} />;
+  return <Rows columns={columns} rows={rows} />;
+}

@@ -1,0 +1,46 @@
+import { eventsOf } from "@millrace/api/client";
+import { useEffect, useState } from "react";
+import { client } from "../../session.js";
+import { Json } from "./json.js";
+
+const chunksKept = 5_000;
+
+/** What a job has streamed, as it comes. Reading it takes nothing from those who poll. */
+export function Stream({ endpointId, jobId }: { readonly endpointId: string; readonly jobId: string }) {
+  const [chunks, setChunks] = useState<readonly unknown[]>([]);
+  useEffect(() => {
+    const over = new AbortController();
+    async function listen() {
+      const reply = await client().open(`/v2/${endpointId}/stream/${jobId}`, { accept: "text/event-stream" });
+      let start: string | undefined;
+      let parts: unknown[] = [];
+      for await (const events of eventsOf(reply, over.signal)) {
+        for (const { event, data, id } of events) {
+          if (event !== "chunk") continue;
+          // a chunk's id is the number of the job's start and its own: another start begins anew
+          if (id?.split("-")[0] !== start) parts = [];
+          start = id?.split("-")[0];
+          parts = [...parts, (JSON.parse(data) as { output: unknown }).output].slice(-chunksKept);
+        }
+        setChunks(parts);
+      }
+    }
+    setChunks([]);
+    listen().catch(() => {}); // the job's status says what is wrong
+    return () => over.abort();
+  }, [endpointId, jobId]);
+  if (chunks.length === 0) return null;
+  return (
+    <section aria-labelledby="stream">
+      <h2 id="stream">Stream</h2>
+      {chunks.every((chunk) => typeof chunk === "string") ? (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        <pre className="stream" tabIndex={0}>
+          {chunks.join("")}
+        </pre>
+      ) : (
+        <Json value={chunks} name={`${jobId}-stream`} />
+      )}
+    </section>
+  );
+}

@@ -1,1 +1,0 @@
-export { span } from "@millrace/api/words";

@@ -1,0 +1,10 @@
+import { ApiError } from "@millrace/api/client";
+
+/** What the server said no to, if it did. */
+export const Trouble = ({ error }: { readonly error: Error | null | undefined }) =>
+  error ? (
+    <p role="alert" className="trouble">
+      {error.message}
+      {error instanceof ApiError && <span className="note"> {error.code}</span>}
+    </p>
+  ) : null;
