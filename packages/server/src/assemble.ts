@@ -149,7 +149,6 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     workers: (no) => workerCounts(parts, no),
   });
   registry.onForget((_no, id) => meter.forget(id));
-  registry.onPut(({ id, ownerNo }) => parts.news.note(id, "endpoint", ownerNo));
   const measuring = new VolumeMeasuring(parts);
   listeners.push(meter.emit, measuring.hear, stock.hear, parts.news.hear);
   const isLocal = isLoopback(config.host) && !config.trustProxy;

@@ -28,6 +28,8 @@ export function connectParts(world: World): Parts {
   const { clock, bell, registry, emit, here } = parts;
   const gate = openGate(clock, bell, registry, stores.shared !== undefined);
   const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
+  const news = new News(clock);
+  registry.onPut(({ id, ownerNo }) => news.note(id, "endpoint", ownerNo));
   clock.onGap(() => registry.hearAll(clock.now())); // we did not listen, so workers' silence means nothing
   return {
     ...stores,
@@ -39,7 +41,7 @@ export function connectParts(world: World): Parts {
     purges: new FairLine(),
     changes: new FairLine(limits.changesAtOnce),
     queueRoom: new QueueRoom(clock),
-    news: new News(clock),
+    news,
     heldCalls: new HeldCalls(() => bell.ring("calls")),
     line: takeLines(lines, { jobs: stores.jobs, registry, bell, clock, emit }),
     hideInLog: hideOnHost({ registry, here }, (workerId, secret) => provider.hide(workerId, secret)),

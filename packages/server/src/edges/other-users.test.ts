@@ -7,13 +7,24 @@ import { createPod } from "../operations/pods/save-pod.js";
 import { createVolume } from "../operations/volumes/save-volume.js";
 import { type Answer, type Http, openHttp } from "../testing/http-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
+import { pages } from "./dashboard/pages.js";
 import { selectionsOf } from "./every-field-fixture.js";
 import { schema } from "./graphql/schema/index.js";
 
 /** A text in everything that the admin owns: no reply to another user may contain it. */
 const mark = "only-the-admin-sees-this";
 /** Routes that anyone may read, with or without a key. */
-const openToAll = new Set(["/healthz", "/readyz", "/metrics", "/v1/openapi.json", "/v2/openapi.json"]);
+/** A stream that stays open; its own tests try it with these keys. */
+const endless = /\/v1\/events$/;
+const openToAll = new Set([
+  "/healthz",
+  "/readyz",
+  "/metrics",
+  "/v1/openapi.json",
+  "/v2/openapi.json",
+  "/icon.svg",
+  ...pages,
+]);
 
 let scene: Scene;
 let http: Http;
@@ -218,7 +229,8 @@ const routesOfInterest = () =>
     ({ method, url }) =>
       /^(GET|POST|PUT|PATCH|DELETE)$/.test(method) &&
       !openToAll.has(url) &&
-      !/^\/docs(\/|$)/.test(url) && // the page and its files
+      !endless.test(url) &&
+      !/^\/(docs|endpoints|assets)(\/|$)/.test(url) && // pages and their files
       !(method === "GET" && /\/graphql\/?$/.test(url)),
   );
 

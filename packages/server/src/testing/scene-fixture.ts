@@ -84,7 +84,10 @@ export class Scene extends SceneActs {
       bell,
       registry,
       vault: localVault(Buffer.alloc(32, 7)),
-      emit: (event) => void this.events.push(event),
+      emit: (event) => {
+        this.events.push(event);
+        this.parts.news.hear(event);
+      },
       draining: this.draining.signal,
       bootstrapKey: { replace: (_, store) => store() },
       here: {

@@ -118,7 +118,7 @@ class World {
         const job = this.queue.shift();
         if (!job) return;
         this.#waits.push(now - job.at);
-        worker.ends.push(now + job.runMs);
+        worker.ends.push(now + Math.max(1, job.runMs)); // what ends at once would end before it has begun
       }
     }
   }

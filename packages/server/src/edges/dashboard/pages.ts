@@ -22,7 +22,7 @@ const policy = [
 ].join("; ");
 
 /** The web app's pages; every other path is the API's. */
-const pages = [
+export const pages = [
   "/",
   "/sign-in",
   "/endpoints/*",

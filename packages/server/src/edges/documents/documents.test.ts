@@ -147,6 +147,8 @@ describe.each(["/v1", "/v2"])("The OpenAPI document of %s", (prefix) => {
         ...(hasBody ? ([["that is not JSON", filled(path, ids), { body: "{" }]] as const) : []),
       ] as const;
       for (const [what, address, call] of calls) {
+        const isEndless = path === "/v1/events" && what !== "without a key";
+        if (isEndless) continue;
         const answer = http.call(method, address, call);
         const { status, json } = await answered(answer);
         const names = `${method} ${address} ${what}: ${status}`;

@@ -89,7 +89,8 @@ const pastOf = (job: TakenTimes, now: number): PastJob => ({
 
 async function usualStartMs({ registry }: Needs<"registry">, endpoint: Endpoint): Promise<number> {
   const rows = await registry.workersListed(endpoint.no, limits.workersListedMax);
-  return percentiles(rows.flatMap((row) => coldStart(row).totalMs ?? []))?.p50 ?? limits.replayStartMs;
+  const usual = percentiles(rows.flatMap((row) => coldStart(row).totalMs ?? []))?.p50 ?? limits.replayStartMs;
+  return Math.max(1, usual);
 }
 
 async function inTurns(steps: Generator<void, Replayed>, { ownerNo, no }: Endpoint): Promise<Replayed> {

@@ -55,6 +55,34 @@ export function reads(setting: () => Setting): void {
       },
     );
 
+    it("tell what happened to a job, oldest first, and when the newest jobs came, were taken and ended", async () => {
+      const jobId = await scene.submit();
+      const { no } = await scene.job(jobId);
+      expect(await scene.stores.reader.happened(no)).toEqual([]);
+      await scene.takeOne(first);
+      scene.now += 1_000;
+      await scene.change(jobId, { by: "giveBack", excused: false });
+      scene.now += 1_000;
+      await scene.takeOne(first);
+      await scene.change(jobId, { by: "fail", error: "lost" });
+      await scene.change(jobId, { by: "retry" });
+      const worker = expect.any(String);
+      expect(await scene.stores.reader.happened(no)).toEqual([
+        { at: startAt + 1_000, event: "giveBack", workerId: worker },
+        { at: startAt + 2_000, event: "fail", workerId: worker, note: "lost" },
+        { at: startAt + 2_000, event: "retry", workerId: worker },
+      ]);
+      const later = await scene.submit();
+      await scene.take(first, 2);
+      await scene.settle(later, first, failed("broken"));
+      expect(await scene.stores.reader.recent(scene.endpointNo, 10)).toEqual([
+        { status: "FAILED", queuedAt: scene.now, takenAt: scene.now, finishedAt: scene.now },
+        { status: "IN_PROGRESS", queuedAt: scene.now, takenAt: scene.now, finishedAt: undefined },
+      ]);
+      expect(await scene.stores.reader.recent(scene.endpointNo, 1)).toHaveLength(1);
+      expect(await scene.stores.reader.recent(scene.endpointNo + 1, 10)).toEqual([]);
+    });
+
     it("find overdue jobs, the longest first, and when to look next", async () => {
       const slow = await scene.submit({ executionTimeoutMs: 9_000 });
       const fast = await scene.submit({ executionTimeoutMs: 5_000 });

@@ -178,6 +178,8 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     ["readerSql.listFAILED", ["job_failed"]],
     ["readerSql.listCANCELLED", ["job_cancelled"]],
     ["readerSql.listTIMED_OUT", ["job_timed_out"]],
+    ["readerSql.recent", ["job_pkey"]],
+    ["readerSql.happened", ["job_event_pkey"]],
     ["readerSql.held", ["job_held"]],
     ["readerSql.overdue", ["job_deadline"]],
     ["readerSql.unstopped", ["job_held"]],

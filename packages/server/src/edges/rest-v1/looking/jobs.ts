@@ -1,7 +1,6 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import Type from "typebox";
-import { invalid } from "../../../errors.js";
 import { ownEndpoint } from "../../../operations/endpoints/save-endpoint.js";
 import { type ReplayedSettings, replayScaling, showTimings } from "../../../operations/endpoints/timings.js";
 import { jobStory, lendInput } from "../../../operations/jobs/job-story.js";
@@ -13,13 +12,18 @@ import { doc } from "../route-schema.js";
 
 type Query = Readonly<Record<string, string | undefined>>;
 
-const bounds = { workersMin: 10_000, workersMax: 10_000, idleTimeout: 3_600, scalerValue: 1_000_000 } as const;
-const least = { workersMin: 0, workersMax: 0, idleTimeout: 1, scalerValue: 1 } as const;
-type Bounded = keyof typeof bounds;
-const whole = (name: Bounded) =>
-  Type.Optional(
-    Type.Integer({ minimum: least[name], maximum: bounds[name], description: "Instead of the endpoint's own." }),
-  );
+/** What a what-if may set, each with its values as a pattern and in words. */
+const numbers = {
+  workersMin: ["^(\\d{1,4}|10000)$", "a whole number from 0 to 10000"],
+  workersMax: ["^(\\d{1,4}|10000)$", "a whole number from 0 to 10000"],
+  idleTimeout: ["^([1-9]\\d{0,2}|[12]\\d{3}|3[0-5]\\d{2}|3600)$", "a whole number from 1 to 3600"],
+  scalerValue: ["^([1-9]\\d{0,5}|1000000)$", "a whole number from 1 to 1000000"],
+} as const;
+type NumberName = keyof typeof numbers;
+const whole = (name: NumberName) => {
+  const [pattern, title] = numbers[name];
+  return Type.Optional(Type.String({ pattern, title, description: `Instead of the endpoint's own: ${title}.` }));
+};
 const changed = Type.Object({
   workersMin: whole("workersMin"),
   workersMax: whole("workersMax"),
@@ -53,20 +57,12 @@ export function timingRoutes(app: FastifyInstance, parts: Parts): void {
   );
 }
 
-function settingsIn(query: Query): ReplayedSettings {
-  const numbers = (Object.keys(bounds) as Bounded[]).flatMap((name) =>
-    query[name] === undefined ? [] : [[name, numberIn(name, query[name])] as const],
-  );
-  const scalerType = api.scalerTypes.find((name) => name === query.scalerType);
-  if (query.scalerType !== undefined && scalerType === undefined)
-    throw invalid(`'scalerType' must be ${api.scalerTypes.join(" or ")}.`);
-  return { ...Object.fromEntries(numbers), ...(scalerType === undefined ? {} : { scalerType }) };
-}
-
-function numberIn(name: Bounded, given: string): number {
-  const number = Number(given);
-  if (Number.isInteger(number) && number >= least[name] && number <= bounds[name]) return number;
-  throw invalid(`'${name}' must be a whole number from ${least[name]} to ${bounds[name]}.`);
+function settingsIn({ scalerType, ...query }: Query): ReplayedSettings {
+  const names = (Object.keys(numbers) as NumberName[]).filter((name) => query[name] !== undefined);
+  return {
+    ...Object.fromEntries(names.map((name) => [name, Number(query[name])])),
+    ...(scalerType === undefined ? {} : { scalerType: scalerType as (typeof api.scalerTypes)[number] }),
+  };
 }
 
 /** What people ask about one job that its status does not say. */
