@@ -11,6 +11,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // whose code the app holds, and under which licence
+    license: { fileName: "licenses.md" },
   },
   server: { proxy: { "/v1": "http://127.0.0.1:8000", "/v2": "http://127.0.0.1:8000" } },
 });

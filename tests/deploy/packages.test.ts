@@ -35,7 +35,9 @@ describe("A packed package", () => {
   it.each(names)("has what runs, its license and a page about it, and nothing else: %s", (name) => {
     const files = packed[name] as readonly string[];
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
-    const others = files.filter((path) => !/^dist\/(.+\.(js|d\.ts|json|py)|app\/.+\.(html|svg|css|br|gz))$/.test(path));
+    const others = files.filter(
+      (path) => !/^dist\/(.+\.(js|d\.ts|json|py)|app\/.+\.(html|svg|css|md|br|gz))$/.test(path),
+    );
     expect(others.toSorted()).toEqual(["LICENSE", "README.md", "package.json"]);
     expect(files.filter((path) => /\.test\.|-fixture\./.test(path))).toEqual([]);
   });

@@ -11,5 +11,6 @@ export const places = [
   { to: "/webhooks", title: "Webhooks", about: "deliveries and receivers" },
   { to: "/usage", title: "Usage", about: "what ran, and what it costs" },
   { to: "/hosts", title: "Hosts", about: "machines and GPUs" },
+  { to: "/server", title: "Server", about: "what runs here, and its API" },
   { to: "/audit", title: "Audit", about: "who changed what" },
 ] as const;

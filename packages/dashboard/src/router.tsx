@@ -132,6 +132,11 @@ const hosts = createRoute({
   path: "/hosts",
   component: lazyRouteComponent(() => import("./pages/hosts.js"), "Hosts"),
 });
+const server = createRoute({
+  getParentRoute: () => frame,
+  path: "/server",
+  component: lazyRouteComponent(() => import("./pages/server.js"), "Server"),
+});
 const audit = createRoute({
   getParentRoute: () => frame,
   path: "/audit",
@@ -154,6 +159,7 @@ const pages = frame.addChildren([
   webhooks,
   usage,
   hosts,
+  server,
   audit,
 ]);
 

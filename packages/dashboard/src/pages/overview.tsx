@@ -5,7 +5,8 @@ import { Snippet } from "../parts/copy.js";
 import { Dot } from "../parts/dot.js";
 import { Loaded } from "../parts/loaded.js";
 import { type Column, Table } from "../parts/table.js";
-import { endpointsQuery, type Seen } from "../queries.js";
+import { useRate } from "../parts/use-rate.js";
+import { endpointsQuery, hostsQuery, type Seen } from "../queries.js";
 
 const route = getRouteApi("/frame/");
 
@@ -52,8 +53,10 @@ function Full({ endpoints }: { readonly endpoints: readonly Seen[] }) {
         <Figure name="running" value={sum(({ jobs }) => jobs.inProgress)} />
         <Figure name="completed" value={sum(({ jobs }) => jobs.completed)} />
         <Figure name="failed" value={sum(({ jobs }) => jobs.failed)} />
+        <Figure name="ended a minute" value={useRate(sum(({ jobs }) => jobs.completed + jobs.failed))} />
         <Figure name="workers ready" value={sum(({ workers }) => workers.ready)} />
         <Figure name="workers starting" value={sum(({ workers }) => workers.initializing)} />
+        <Gpus />
       </dl>
       <Attention endpoints={endpoints} />
       <p className="filters">
@@ -73,6 +76,23 @@ function Full({ endpoints }: { readonly endpoints: readonly Seen[] }) {
       </p>
       <Table label="Endpoints" rows={shown} columns={columns} keyOf={({ id }) => id} />
     </>
+  );
+}
+
+/** How many GPUs the hosts have, and how many are held; nothing where there is none, or the key sees no hosts. */
+function Gpus() {
+  const { data: hosts = [] } = useQuery(hostsQuery);
+  const gpus = hosts.flatMap((host) => host.gpus);
+  if (gpus.length === 0) return null;
+  return (
+    <div>
+      <dt>
+        <Link to="/hosts">GPUs held</Link>
+      </dt>
+      <dd>
+        {gpus.filter(({ isHeld }) => isHeld).length} of {gpus.length}
+      </dd>
+    </div>
   );
 }
 

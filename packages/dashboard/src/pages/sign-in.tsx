@@ -37,6 +37,7 @@ export function SignIn() {
         <h1>
           <Mark /> Millrace
         </h1>
+        <input type="text" name="username" autoComplete="username" value="API key" readOnly hidden />
         <label htmlFor="key">API key</label>
         <input
           id="key"

@@ -8,6 +8,7 @@ import { Rows } from "../parts/rows.js";
 import { type Column, Table } from "../parts/table.js";
 import { span } from "../parts/times.js";
 import { endpointsQuery, listQuery } from "../queries.js";
+import { PriceList } from "./prices.js";
 
 const Chart = lazy(() => import("../parts/chart.js").then((module) => ({ default: module.Chart })));
 const route = getRouteApi("/frame/usage");
@@ -43,6 +44,7 @@ export function Usage() {
   });
   const endpoints = useQuery(listQuery<BillRecord>(`/v1/billing/endpoints?${period}&grouping=endpointId`));
   const pods = useQuery(listQuery<BillRecord>(`/v1/billing/pods?${period}&grouping=podId`));
+  const volumes = useQuery(listQuery<VolumeRecord>(`/v1/billing/networkvolumes?${period}`));
   return (
     <>
       <title>Usage · Millrace</title>
@@ -74,9 +76,38 @@ export function Usage() {
           {(records) => <Bill records={records} idOf={({ podId }) => podId ?? ""} what="pods" />}
         </Loaded>
       </section>
+      <section aria-labelledby="of-volumes">
+        <h2 id="of-volumes">Network volumes</h2>
+        <Loaded query={volumes} what="The bill of volumes" columns={3}>
+          {(records) => <VolumeBill records={records} />}
+        </Loaded>
+      </section>
+      <PriceList />
     </>
   );
 }
+
+interface VolumeRecord {
+  readonly time: string;
+  readonly amount: number;
+  readonly diskSpaceBilledGb: number;
+}
+
+function VolumeBill({ records }: { readonly records: readonly VolumeRecord[] }) {
+  if (records.length === 0) return <p className="note">No volume was kept in this time.</p>;
+  return <Table label="Bill of volumes" rows={records} columns={volumeColumns} keyOf={({ time }) => time} />;
+}
+
+const volumeColumns: readonly Column<VolumeRecord>[] = [
+  { title: "From", of: ({ time }) => new Date(time).toLocaleString(), by: ({ time }) => time },
+  {
+    title: "GB",
+    kind: "number",
+    of: ({ diskSpaceBilledGb }) => diskSpaceBilledGb,
+    by: ({ diskSpaceBilledGb }) => diskSpaceBilledGb,
+  },
+  { title: "Cost", kind: "number", of: ({ amount }) => amount.toFixed(4), by: ({ amount }) => amount },
+];
 
 interface Line {
   readonly id: string;
@@ -107,9 +138,11 @@ function Bill({
   }));
   return (
     <>
-      <Suspense fallback={<Rows columns={1} rows={5} />}>
-        <Chart label={`Time of ${what}, over time`} times={times} series={series} format={span} />
-      </Suspense>
+      {times.length > 1 && (
+        <Suspense fallback={<Rows columns={1} rows={5} />}>
+          <Chart label={`Time of ${what}, over time`} times={times} series={series} format={span} />
+        </Suspense>
+      )}
       <Table
         label={`Bill of ${what}`}
         rows={lines.toSorted((a, b) => b.amount - a.amount || b.ms - a.ms)}

@@ -9,6 +9,8 @@ export interface Series {
   readonly values: readonly (number | null)[];
   readonly isArea?: boolean;
   readonly isStep?: boolean;
+  /** Marks each value with a point. */
+  readonly isMarked?: boolean;
 }
 
 const height = 220;
@@ -45,11 +47,11 @@ export function Chart({
         scales: { y: { range: (_, __, max) => [0, Math.max(1, max ?? 1) * 1.1] } },
         series: [
           {},
-          ...series.map(({ label: name, color, isArea, isStep }) => ({
+          ...series.map(({ label: name, color, isArea, isStep, isMarked = false }) => ({
             label: name,
             stroke: () => colorOf(color),
             width: 1.5,
-            points: { show: false },
+            points: { show: isMarked, size: 5 },
             ...(isArea ? { fill: () => `color-mix(in srgb, ${colorOf(color)} 22%, transparent)` } : {}),
             ...(isStep && uPlot.paths.stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
           })),

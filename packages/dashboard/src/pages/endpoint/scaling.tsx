@@ -30,47 +30,42 @@ export function Scaling() {
               </p>
             </section>
           ) : (
-            <Decisions decisions={decisions} />
+            <OverTime decisions={decisions} />
           )}
           <WhatIf endpointId={endpointId} />
+          {decisions.length > 0 && (
+            <section aria-labelledby="decisions">
+              <h2 id="decisions">Decisions</h2>
+              <Table
+                label="Decisions, newest first"
+                rows={decisions}
+                columns={columns}
+                keyOf={({ from, outcome }) => `${from} ${outcome}`}
+              />
+            </section>
+          )}
         </>
       )}
     </Loaded>
   );
 }
 
-function Decisions({ decisions }: { readonly decisions: readonly ScalingDecision[] }) {
+function OverTime({ decisions }: { readonly decisions: readonly ScalingDecision[] }) {
   const [at, setAt] = useState<number>();
   const { times, series, oldestFirst } = useMemo(() => chartOf(decisions), [decisions]);
   const seen = at === undefined ? undefined : oldestFirst[at];
   return (
-    <>
-      <section aria-labelledby="over-time">
-        <h2 id="over-time">Over time</h2>
-        <Suspense fallback={<Rows columns={1} rows={5} />}>
-          <Chart
-            label="Jobs that waited and ran, and workers, over time"
-            times={times}
-            series={series}
-            onHover={setAt}
-          />
-        </Suspense>
-        <p className="note under-chart" aria-live="off">
-          {seen
-            ? `${new Date(seen.from).toLocaleTimeString()}: ${seen.outcome}, because ${seen.reason}. ${inputsOf(seen)}`
-            : "Point at the chart to see a decision with what it was made from."}
-        </p>
-      </section>
-      <section aria-labelledby="decisions">
-        <h2 id="decisions">Decisions</h2>
-        <Table
-          label="Decisions"
-          rows={decisions}
-          columns={columns}
-          keyOf={({ from, outcome }) => `${from} ${outcome}`}
-        />
-      </section>
-    </>
+    <section aria-labelledby="over-time">
+      <h2 id="over-time">Over time</h2>
+      <Suspense fallback={<Rows columns={1} rows={5} />}>
+        <Chart label="Jobs that waited and ran, and workers, over time" times={times} series={series} onHover={setAt} />
+      </Suspense>
+      <p className="note under-chart" aria-live="off">
+        {seen
+          ? `${new Date(seen.from).toLocaleTimeString()}: ${seen.outcome}, because ${seen.reason}. ${inputsOf(seen)}`
+          : "Point at the chart to see a decision with what it was made from."}
+      </p>
+    </section>
   );
 }
 
@@ -115,7 +110,13 @@ function chartOf(decisions: readonly ScalingDecision[]) {
       isStep: true,
       values: of(({ running }) => Number(running ?? 0)),
     },
-    { label: "workers", color: "--accent", isStep: true, values: of((inputs) => statesOf(inputs).length) },
+    {
+      label: "workers, and each decision",
+      color: "--accent",
+      isStep: true,
+      isMarked: true,
+      values: of((inputs) => statesOf(inputs).length),
+    },
   ];
   return { times: points.map(({ time }) => time), series, oldestFirst: points.map(({ decision }) => decision) };
 }

@@ -8,7 +8,7 @@ import { Log } from "../../parts/story/log.js";
 import { Phases } from "../../parts/story/phases.js";
 import { type Column, Table } from "../../parts/table.js";
 import { Ago, span } from "../../parts/times.js";
-import { workersQuery } from "../../queries.js";
+import { endpointQuery, workersQuery } from "../../queries.js";
 import { send } from "../../session.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/workers");
@@ -18,11 +18,15 @@ export function Workers() {
   const { endpointId } = route.useParams();
   const { worker } = route.useSearch();
   const workers = useQuery(workersQuery(endpointId));
+  const { data: endpoint } = useQuery(endpointQuery(endpointId));
+  const canPause = endpoint?.type === "QB" && endpoint.flashBootType !== "OFF";
   return (
     <>
       <p className="buttons">
         <Action verb="Replace all workers" act={() => send("POST", `/v1/endpoints/${endpointId}/restart`)} />
-        <span className="note">Idle ones at once, busy ones after their job.</span>
+        <span className="note">
+          Idle ones at once, busy ones after their job. A worker that is stopped finishes its job first.
+        </span>
       </p>
       <Loaded query={workers} what="The workers" columns={6}>
         {(all) =>
@@ -33,7 +37,7 @@ export function Workers() {
             </section>
           ) : (
             <>
-              <Table label="Workers" rows={all} columns={columnsOf(endpointId)} keyOf={({ id }) => id} />
+              <Table label="Workers" rows={all} columns={columnsOf(endpointId, canPause)} keyOf={({ id }) => id} />
               <Chosen endpointId={endpointId} worker={all.find(({ id }) => id === worker)} />
             </>
           )
@@ -43,7 +47,7 @@ export function Workers() {
   );
 }
 
-const columnsOf = (endpointId: string): readonly Column<Worker>[] => [
+const columnsOf = (endpointId: string, canPause: boolean): readonly Column<Worker>[] => [
   {
     title: "Worker",
     of: ({ id }) => (
@@ -64,6 +68,16 @@ const columnsOf = (endpointId: string): readonly Column<Worker>[] => [
   },
   { title: "GPUs", of: ({ gpus }) => gpus.map(({ name }) => name).join(", ") || "–" },
   { title: "Why", kind: "why", of: ({ doing, why }) => doing ?? why },
+  {
+    title: "Actions",
+    of: ({ id, state, desiredStatus }) =>
+      desiredStatus === "RUNNING" && (
+        <span className="buttons">
+          {state !== "closing" && <Action verb="Stop" act={() => send("POST", `/v1/workers/${id}/stop`)} />}
+          {state === "idle" && canPause && <Action verb="Pause" act={() => send("POST", `/v1/workers/${id}/pause`)} />}
+        </span>
+      ),
+  },
 ];
 
 function Chosen({ endpointId, worker }: { readonly endpointId: string; readonly worker: Worker | undefined }) {

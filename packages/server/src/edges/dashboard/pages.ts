@@ -36,6 +36,7 @@ export const pages = [
   "/webhooks",
   "/usage",
   "/hosts",
+  "/server",
   "/audit",
 ];
 

@@ -55,6 +55,10 @@ export const descriptions: Readonly<Record<string, string>> = {
   GetJobStory:
     "When it was submitted, taken and ended, how often it was started, and each retry or loss with its reason.",
   GetJobInput: "Unchanged, and as long as the job is kept. A key that may read the endpoint may read it.",
+  StopWorker:
+    "It takes no more jobs, and stops when its last one is over. The scaler starts another one if jobs wait or `workersMin` asks for it.",
+  PauseWorker:
+    "Only of queue endpoints with FlashBoot. The scaler resumes it for the next job, and at once if `workersMin` asks for it.",
   GetEndpointTimings:
     "Of the newest 2,000 jobs that are still kept, those that a worker has taken. A retry counts from the retry.",
   ReplayEndpointScaling: `The newest 1,000 jobs that are still kept come again at the same times and run as long. Every worker starts as fast as the

@@ -23,6 +23,8 @@ export const operationIds: Readonly<Record<string, string>> = {
   "post /v1/endpoints/{endpointId}/restart": "RestartEndpoint",
   "get /v1/endpoints/{endpointId}/logs": "GetEndpointLogs",
   "get /v1/workers/{workerId}": "GetWorker",
+  "post /v1/workers/{workerId}/stop": "StopWorker",
+  "post /v1/workers/{workerId}/pause": "PauseWorker",
   "get /v1/workers/{workerId}/logs": "GetWorkerLogs",
   "post /v1/templates": "CreateTemplate",
   "get /v1/templates": "ListTemplates",

@@ -4,6 +4,7 @@ import Type from "typebox";
 import { ownEndpoint } from "../../../operations/endpoints/save-endpoint.js";
 import type { Parts } from "../../../operations/needs.js";
 import { showColdStarts, showWorker, showWorkers } from "../../../operations/workers/show-workers.js";
+import { pauseByHand, stopByHand } from "../../../operations/workers/stop-by-hand.js";
 import { idOf, params } from "../../shared/params.js";
 import { doc } from "../route-schema.js";
 
@@ -22,12 +23,23 @@ export function workerRoutes(app: FastifyInstance, parts: Parts): void {
     async (request) =>
       showWorkers(parts, endpointOf(request), { ended: (request.query as { ended?: string }).ended === "true" }),
   );
+  const changing = { params: params("workerId") };
   app.get(
     "/workers/:workerId",
     doc("One worker with its timeline, until 24 hours after its end", "workers", api.Worker, {
       params: params("workerId"),
     }),
     async (request) => showWorker(parts, request.caller, idOf(request, "workerId")),
+  );
+  app.post(
+    "/workers/:workerId/stop",
+    doc("Stop a worker; a busy one finishes its jobs first", "workers", api.Worker, changing),
+    async (request) => stopByHand(parts, request.caller, idOf(request, "workerId")),
+  );
+  app.post(
+    "/workers/:workerId/pause",
+    doc("Pause an idle worker, with its memory kept", "workers", api.Worker, changing),
+    async (request) => pauseByHand(parts, request.caller, idOf(request, "workerId")),
   );
   app.get(
     "/endpoints/:endpointId/cold-starts",
