@@ -57,6 +57,7 @@ const needOf = {
   "tests/deploy/nginx.ts": "nginx",
   "tests/deploy/files.test.ts": "compose",
   "tests/pages/browser.ts": "browser",
+  "tests/pages/dashboard/visit.ts": "browser",
   "tests/docs/receivers.ts": "go",
   "tests/docs/webhooks.test.ts": "python",
   "packages/server/src/host/quotas/btrfs.test.ts": "btrfs",

@@ -56,7 +56,15 @@ export function Audit() {
       {query.error && !query.data && (
         <Problem what="The audit log" error={query.error} again={() => void query.refetch()} />
       )}
-      {query.data && entries.length === 0 && <p className="note">No change matches.</p>}
+      {query.data && entries.length === 0 && (
+        <section className="empty">
+          <h2>{action || resource ? "No such change" : "No change yet"}</h2>
+          <p>
+            Every change of endpoints, templates, keys and the rest stands here: who made it, when, and what it was
+            before.
+          </p>
+        </section>
+      )}
       {entries.length > 0 && (
         <Table
           label="Changes"

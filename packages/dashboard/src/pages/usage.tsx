@@ -29,6 +29,7 @@ const ranges = {
 } as const;
 type Range = keyof typeof ranges;
 const hourMs = 3_600_000;
+const againMs = 60_000;
 
 /** What ran, for how long, and what it costs. */
 export function Usage() {
@@ -42,9 +43,14 @@ export function Usage() {
     bucketSize,
     timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
-  const endpoints = useQuery(listQuery<BillRecord>(`/v1/billing/endpoints?${period}&grouping=endpointId`));
-  const pods = useQuery(listQuery<BillRecord>(`/v1/billing/pods?${period}&grouping=podId`));
-  const volumes = useQuery(listQuery<VolumeRecord>(`/v1/billing/networkvolumes?${period}`));
+  // it grows as time passes, and nothing happens then
+  const again = { refetchInterval: againMs };
+  const endpoints = useQuery({
+    ...listQuery<BillRecord>(`/v1/billing/endpoints?${period}&grouping=endpointId`),
+    ...again,
+  });
+  const pods = useQuery({ ...listQuery<BillRecord>(`/v1/billing/pods?${period}&grouping=podId`), ...again });
+  const volumes = useQuery({ ...listQuery<VolumeRecord>(`/v1/billing/networkvolumes?${period}`), ...again });
   return (
     <>
       <title>Usage · Millrace</title>

@@ -5,6 +5,7 @@ import { lazy, Suspense, useMemo } from "react";
 import type { Series } from "../../parts/chart.js";
 import { Loaded } from "../../parts/loaded.js";
 import { Rows } from "../../parts/rows.js";
+import { Scroll } from "../../parts/scroll.js";
 import { span } from "../../parts/times.js";
 import { coldStartsQuery, timingsQuery } from "../../queries.js";
 
@@ -93,7 +94,7 @@ const Quantiles = ({
   readonly caption: string;
   readonly rows: readonly (readonly [string, Percentiles])[];
 }) => (
-  <div className="table-room">
+  <Scroll label={caption}>
     <table>
       <caption className="note">{caption}</caption>
       <thead>
@@ -121,5 +122,5 @@ const Quantiles = ({
           ))}
       </tbody>
     </table>
-  </div>
+  </Scroll>
 );

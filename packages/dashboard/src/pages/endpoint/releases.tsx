@@ -25,7 +25,7 @@ export function Releases() {
             <Table
               label="Releases"
               rows={releases}
-              columns={columnsOf(endpointId)}
+              columns={columnsOf(endpointId, releases[0]?.version)}
               keyOf={(each) => String(each.version)}
             />
             {chosen && <Diff release={chosen} before={releases.find((each) => each.version === chosen.version - 1)} />}
@@ -36,7 +36,7 @@ export function Releases() {
   );
 }
 
-const columnsOf = (endpointId: string): readonly Column<ReleaseView>[] => [
+const columnsOf = (endpointId: string, newest: number | undefined): readonly Column<ReleaseView>[] => [
   {
     title: "Version",
     of: ({ version }) => (
@@ -53,9 +53,9 @@ const columnsOf = (endpointId: string): readonly Column<ReleaseView>[] => [
   { title: "Why", kind: "why", of: ({ why }) => why },
   {
     title: "Back",
-    of: ({ version, state }) =>
-      state === "current" ? (
-        "serves"
+    of: ({ version }) =>
+      version === newest ? (
+        "newest"
       ) : (
         <Action
           verb={`Roll back to ${version}`}

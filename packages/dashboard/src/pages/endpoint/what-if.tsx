@@ -1,6 +1,7 @@
 import type { Endpoint, ScalingReplay } from "@millrace/api";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useDeferredValue, useId, useState } from "react";
+import { Scroll } from "../../parts/scroll.js";
 import { span } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
 import { endpointQuery, pageQuery } from "../../queries.js";
@@ -89,35 +90,37 @@ function Outcome({ jobs, present, changed }: ScalingReplay) {
     ["workers' time", present.workerMs, changed.workerMs],
   ] as const;
   return (
-    <table className="compare">
-      <caption className="note">
-        {jobs} jobs. {present.starts} starts of workers with the present settings, {changed.starts} with these.
-      </caption>
-      <thead>
-        <tr>
-          <td />
-          <th scope="col" className="number">
-            Present settings
-          </th>
-          <th scope="col" className="number">
-            These
-          </th>
-          <th scope="col" className="number">
-            Difference
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(([title, before, after]) => (
-          <tr key={title}>
-            <th scope="row">{title}</th>
-            <td className="number">{span(before)}</td>
-            <td className="number">{span(after)}</td>
-            <td className="number">{differenceOf(before, after)}</td>
+    <Scroll label="What other settings would have changed">
+      <table className="compare">
+        <caption className="note">
+          {jobs} jobs. {present.starts} starts of workers with the present settings, {changed.starts} with these.
+        </caption>
+        <thead>
+          <tr>
+            <td />
+            <th scope="col" className="number">
+              Present settings
+            </th>
+            <th scope="col" className="number">
+              These
+            </th>
+            <th scope="col" className="number">
+              Difference
+            </th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map(([title, before, after]) => (
+            <tr key={title}>
+              <th scope="row">{title}</th>
+              <td className="number">{span(before)}</td>
+              <td className="number">{span(after)}</td>
+              <td className="number">{differenceOf(before, after)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
   );
 }
 

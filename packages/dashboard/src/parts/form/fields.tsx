@@ -45,10 +45,16 @@ function Control({ of: Chosen, ...props }: ControlProps & { readonly of: Compone
   const help = `${id}-help`;
   return (
     <div className="field">
-      <label htmlFor={id}>
-        {field.name}
-        {field.isRequired && <span className="note"> required</span>}
-      </label>
+      {field.kind === "pairs" || field.kind === "group" ? (
+        <span id={`${id}-name`} className="name">
+          {field.name}
+        </span>
+      ) : (
+        <label htmlFor={id}>
+          {field.name}
+          {field.isRequired && <span className="note"> required</span>}
+        </label>
+      )}
       <Chosen {...props} id={id} help={help} />
       <p id={help} className="note">
         {field.help}
@@ -112,7 +118,7 @@ function Input({ field, value, change, id, help }: InputProps) {
       return <Pairs id={id} help={help} value={(value ?? {}) as Record<string, string>} change={change} />;
     case "group":
       return (
-        <fieldset id={id} aria-describedby={help} className="group">
+        <fieldset id={id} aria-labelledby={`${id}-name`} aria-describedby={help} className="group">
           <Fields fields={field.fields} values={(value ?? {}) as Values} change={change} />
         </fieldset>
       );

@@ -21,7 +21,7 @@ export function Pairs({
     change(Object.fromEntries(next.filter(([name]) => name !== "")));
   }
   return (
-    <fieldset className="pairs" id={id} aria-describedby={help}>
+    <fieldset className="pairs" id={id} aria-labelledby={`${id}-name`} aria-describedby={help}>
       {rows.map(([name, text], n) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place, whatever is typed into it
         <div className="pair" key={n}>

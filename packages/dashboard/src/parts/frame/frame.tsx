@@ -25,8 +25,8 @@ export function Frame() {
 
   function leave() {
     signOut();
-    queries.clear();
-    void navigate({ to: "/sign-in" });
+    // what is shown would ask again without a key
+    void navigate({ to: "/sign-in" }).then(() => queries.clear());
   }
 
   return (

@@ -3,29 +3,30 @@ import { eventsOf } from "@millrace/api/client";
 import { shortName } from "@millrace/api/words";
 import { useEffect, useRef, useState } from "react";
 import { client } from "../../session.js";
+import { Problem } from "../problem.js";
+import { Rows } from "../rows.js";
 
 const linesKept = 2_000;
 const againMs = 2_000;
 
 /** What workers print, as it comes. `path` is a log's route with its query. */
 export function Log({ path, label, empty }: { readonly path: string; readonly label: string; readonly empty: string }) {
-  const [lines, setLines] = useState<readonly LogLine[]>([]);
-  const [trouble, setTrouble] = useState<string>();
+  const { lines, isOpening, trouble, again } = useLog(path);
   const room = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
-  useEffect(() => {
-    const over = new AbortController();
-    setLines([]);
-    void follow(path, over.signal, setTrouble, (more) => setLines((before) => [...before, ...more].slice(-linesKept)));
-    return () => over.abort();
-  }, [path]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: it runs because there are new lines
   useEffect(() => {
     if (isAtEnd.current) room.current?.scrollTo({ top: room.current.scrollHeight });
   }, [lines]);
+  if (isOpening) return <Rows columns={1} rows={3} />;
+  if (trouble && lines.length === 0) return <Problem what={label} error={trouble} again={again} />;
   return (
     <>
-      {trouble && <p className="note">{trouble}</p>}
+      {trouble && (
+        <p role="status" className="note">
+          Not live: {trouble.message}
+        </p>
+      )}
       <section
         className="log"
         ref={room}
@@ -52,16 +53,42 @@ export function Log({ path, label, empty }: { readonly path: string; readonly la
   );
 }
 
+/** The last lines of a log, and how its stream is: a broken one is asked for again by itself once it has been open. */
+function useLog(path: string) {
+  const [lines, setLines] = useState<readonly LogLine[]>([]);
+  const [trouble, setTrouble] = useState<Error>();
+  const [isOpening, setOpening] = useState(true);
+  const [tries, setTries] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another try reads it from its beginning
+  useEffect(() => {
+    const over = new AbortController();
+    setLines([]);
+    setTrouble(undefined);
+    setOpening(true);
+    const tell = (said: Error | undefined) => {
+      if (over.signal.aborted) return;
+      setOpening(false);
+      setTrouble(said);
+    };
+    const add = (more: readonly LogLine[]) => setLines((before) => [...before, ...more].slice(-linesKept));
+    void follow(path, over.signal, tell, add);
+    return () => over.abort();
+  }, [path, tries]);
+  return { lines, isOpening, trouble, again: () => setTries(tries + 1) };
+}
+
 async function follow(
   path: string,
   over: AbortSignal,
-  tell: (trouble: string | undefined) => void,
+  tell: (trouble: Error | undefined) => void,
   add: (lines: readonly LogLine[]) => void,
 ): Promise<void> {
   let lastId: string | undefined;
+  let wasOpen = false;
   while (!over.aborted) {
     try {
       const reply = await client().open(path, lastId === undefined ? {} : { "last-event-id": lastId });
+      wasOpen = true;
       tell(undefined);
       for await (const events of eventsOf(reply, over)) {
         const lines = events.filter(({ event }) => event === "line");
@@ -70,7 +97,8 @@ async function follow(
         if (events.some(({ event }) => event === "end")) return;
       }
     } catch (error) {
-      if (!over.aborted) tell((error as Error).message);
+      tell(error as Error);
+      if (!wasOpen) return;
     }
     await new Promise((resolve) => setTimeout(resolve, againMs));
   }

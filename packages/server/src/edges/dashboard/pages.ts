@@ -57,7 +57,7 @@ export async function dashboardPages(app: FastifyInstance, link: SignInLink | un
       .header("content-security-policy", policy)
       .header("referrer-policy", "no-referrer")
       .header("cache-control", "no-cache")
-      .sendFile("index.html");
+      .sendFile("index.html", { cacheControl: false });
   for (const path of pages) app.get(path, { schema: { hide: true } }, page);
   // in a header: a token in a URL would be in logs
   app.post("/sign-in/once", { schema: { hide: true } }, (request, reply) => {

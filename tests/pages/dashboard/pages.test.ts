@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { everyPage, type Ids, seed } from "./every-page.js";
+import { sees, useDashboard } from "./visit.js";
+
+const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off" });
+let ids: Ids;
+beforeAll(async () => {
+  ids = await seed(dashboard);
+});
+
+interface Shown {
+  readonly name: string;
+  readonly path: (ids: Ids) => string;
+  readonly full: string | RegExp;
+  readonly key?: null;
+}
+
+/** What else a page shows: something open, a dialog, a visitor who has not signed in. */
+const more: readonly Shown[] = [
+  { name: "Sign in", path: () => "/sign-in", full: "It is kept until you close this tab", key: null },
+  { name: "No such page", path: () => "/endpoints/a/b/c", full: "There is no such page" },
+  { name: "A failed job", path: ({ endpoint, failed }) => `/endpoints/${endpoint}/jobs/${failed}`, full: "Send again" },
+  {
+    name: "A worker",
+    path: ({ endpoint, worker }) => `/endpoints/${endpoint}/workers?worker=${worker}`,
+    full: "until it was ready",
+  },
+  { name: "A delivery", path: ({ delivery }) => `/webhooks?open=${delivery}`, full: "Send again" },
+  { name: "A template", path: ({ template }) => `/templates?open=${template}`, full: "Save" },
+  ...["template", "volume", "pod", "secret", "user"].map((noun) => ({
+    name: `New ${noun}`,
+    path: () => `/${noun}s?open=new`,
+    full: "Cancel",
+  })),
+  { name: "New key", path: () => "/keys?open=new", full: "Cancel" },
+  { name: "New registry", path: () => "/registries?open=new", full: "Cancel" },
+];
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What a page breaks of axe's default rules: the rule, and the element. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(`if (!globalThis.axe) { ${axeSource} }`);
+  const found = `axe.run({ resultTypes: ["violations"] }).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 200))))`;
+  return page.evaluate(found);
+}
+
+/** By how many pixels the page is wider than its window. */
+const overflow = (page: Page): Promise<number> =>
+  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+
+describe("Every page, in light and dark, on a phone, a tablet and a desk", () => {
+  it.each<Shown>([...everyPage, ...more])("$name is accessible, and fits", async ({ path, full, key }) => {
+    const page = await dashboard.visit(path(ids), key === null ? { key } : {});
+    await sees(page, full);
+    expect(await violations(page)).toEqual([]);
+    for (const width of [1_280, 820, 360]) {
+      await page.setViewportSize({ width, height: 740 });
+      // charts follow the window a moment later
+      await expect.poll(() => overflow(page), { message: `at ${width} px`, timeout: 5_000 }).toBe(0);
+    }
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await violations(page)).toEqual([]);
+  });
+});
