@@ -26,6 +26,13 @@ describe("The text that a start prints", () => {
     },
   );
 
+  it("names the dashboard, with the link of a first start", () => {
+    const link = `${dashboardUrl}?once=token`;
+    expect(shown({}, kept)).toMatch(/dashboard +http:\/\/127\.0\.0\.1:8000\/\n/);
+    for (const isTerminal of [true, false])
+      expect(shown({}, { ...made, dashboardUrl: link }, isTerminal)).toContain(link);
+  });
+
   it("shows a new key only on a terminal; elsewhere it says where the key is stored", () => {
     expect(shown({}, made)).toMatch(/API key +mr_made +\(shown once; kept in \/data\/api-key\)/);
     expect(shown({}, made)).toContain('-H "Authorization: Bearer mr_made"');
