@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useMemo, useRef, useState } from "react";
+import { memo, type ReactNode, useMemo, useRef, useState } from "react";
 
 /** A column of a table: what a cell shows, and what it sorts by, if it does. */
 export interface Column<T> {
@@ -79,19 +79,7 @@ export function Table<T>({
         <tbody>
           {before > 0 && <Spacer height={before} columns={columns.length} />}
           {shown.map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map(({ title, of, kind }, n) =>
-                n === 0 ? (
-                  <th key={title} scope="row" className={kind}>
-                    {of(row)}
-                  </th>
-                ) : (
-                  <td key={title} className={kind}>
-                    {of(row)}
-                  </td>
-                ),
-              )}
-            </tr>
+            <Row key={keyOf(row)} row={row} columns={columns} />
           ))}
           {after > 0 && <Spacer height={after} columns={columns.length} />}
         </tbody>
@@ -99,6 +87,30 @@ export function Table<T>({
     </div>
   );
 }
+
+interface RowProps<T> {
+  readonly row: T;
+  readonly columns: readonly Column<T>[];
+}
+
+/** Drawn again only if its own content changes: while a list scrolls, a few rows come and go. */
+const Row = memo(function Row<T>({ row, columns }: RowProps<T>) {
+  return (
+    <tr>
+      {columns.map(({ title, of, kind }, n) =>
+        n === 0 ? (
+          <th key={title} scope="row" className={kind}>
+            {of(row)}
+          </th>
+        ) : (
+          <td key={title} className={kind}>
+            {of(row)}
+          </td>
+        ),
+      )}
+    </tr>
+  );
+}) as <T>(props: RowProps<T>) => ReactNode;
 
 const Spacer = ({ height, columns }: { readonly height: number; readonly columns: number }) => (
   <tr className="spacer">

@@ -1,6 +1,7 @@
 import type { StatusBody } from "@millrace/api";
 import { jobErrorOf, shortName } from "@millrace/api/words";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { Snippet } from "../../parts/copy.js";
 import { Problem } from "../../parts/problem.js";
 import { Rows } from "../../parts/rows.js";
@@ -27,6 +28,7 @@ export function Requests() {
       search: text ? { q: text } : {},
       replace: true,
     });
+  const columns = useMemo(() => columnsOf(endpointId), [endpointId]);
   const shown = jobs.filter((job) => isShown(job, filter));
   return (
     <>
@@ -66,7 +68,7 @@ export function Requests() {
           <Table
             label="Requests"
             rows={shown}
-            columns={columnsOf(endpointId)}
+            columns={columns}
             keyOf={({ id }) => id}
             onEnd={hasMore ? loadMore : undefined}
           />

@@ -2,6 +2,7 @@ import type { Worker } from "@millrace/api";
 import { shortName } from "@millrace/api/words";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { Action } from "../../parts/action.js";
 import { Loaded } from "../../parts/loaded.js";
 import { Log } from "../../parts/story/log.js";
@@ -20,6 +21,7 @@ export function Workers() {
   const workers = useQuery(workersQuery(endpointId));
   const { data: endpoint } = useQuery(endpointQuery(endpointId));
   const canPause = endpoint?.type === "QB" && endpoint.flashBootType !== "OFF";
+  const columns = useMemo(() => columnsOf(endpointId, canPause), [endpointId, canPause]);
   return (
     <>
       <p className="buttons">
@@ -37,7 +39,7 @@ export function Workers() {
             </section>
           ) : (
             <>
-              <Table label="Workers" rows={all} columns={columnsOf(endpointId, canPause)} keyOf={({ id }) => id} />
+              <Table label="Workers" rows={all} columns={columns} keyOf={({ id }) => id} />
               <Chosen endpointId={endpointId} worker={all.find(({ id }) => id === worker)} />
             </>
           )

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useRouterState, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Confirm } from "../../parts/confirm.js";
 import { Copy } from "../../parts/copy.js";
 import { Changes } from "../../parts/form/changes.js";
@@ -21,6 +21,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
   const navigate = useNavigate();
   const here = useRouterState({ select: ({ location }) => location.pathname });
   const query = useQuery(listQuery<T>(noun.path));
+  const columns = useMemo(() => columnsOf(noun, here), [noun, here]);
   const goTo = (id?: string) => void navigate({ to: here, search: id === undefined ? {} : { open: id } });
   const opened = query.data?.find(({ id }) => id === open);
   return (
@@ -39,7 +40,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
           all.length === 0 ? (
             <section className="empty">{noun.empty}</section>
           ) : (
-            <Table label={noun.title} rows={all} columns={columnsOf(noun, here)} keyOf={({ id }) => id} />
+            <Table label={noun.title} rows={all} columns={columns} keyOf={({ id }) => id} />
           )
         }
       </Loaded>

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useNews } from "../../news.js";
 import { places } from "../../places.js";
 import { endpointsQuery, type Seen } from "../../queries.js";
@@ -17,11 +17,17 @@ export function Frame() {
   const queries = useQueryClient();
   const stream = useNews(queries);
   const navigate = useNavigate();
-  const { data: endpoints = [] } = useQuery(endpointsQuery);
+  const { data: endpoints = [], isPending } = useQuery(endpointsQuery);
   const [isOpen, setOpen] = useState(false);
   const path = useRouterState({ select: ({ location }) => location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page was opened
   useEffect(() => setOpen(false), [path]);
+
+  // chosen when a page is opened: a rail whose rows come and go is hard to hit
+  // biome-ignore lint/correctness/useExhaustiveDependencies: not for each change of an endpoint
+  const chosen = useMemo(() => busiest(endpoints).map(({ id }) => id), [path, endpoints.length]);
+  const byId = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint]));
+  const shown = chosen.flatMap((id) => byId.get(id) ?? []);
 
   function leave() {
     signOut();
@@ -47,7 +53,7 @@ export function Frame() {
           <Palette endpoints={endpoints} />
           <h2 id="rail-endpoints">Endpoints</h2>
           <ul aria-labelledby="rail-endpoints">
-            {busiest(endpoints).map(({ id, name, health }) => (
+            {shown.map(({ id, name, health }) => (
               <li key={id}>
                 <Link to="/endpoints/$endpointId" params={{ endpointId: id }} className="rail-row">
                   <Dot health={health} />
@@ -68,16 +74,21 @@ export function Frame() {
               </li>
             )}
           </ul>
-          <h2 id="rail-places">Manage</h2>
-          <ul aria-labelledby="rail-places">
-            {places.slice(1).map(({ to, title }) => (
-              <li key={to}>
-                <Link to={to} className="rail-row">
-                  <span className="name">{title}</span>
-                </Link>
-              </li>
-            ))}
-          </ul>
+          {/* below the endpoints, which would push it down when they come */}
+          {!isPending && (
+            <>
+              <h2 id="rail-places">Manage</h2>
+              <ul aria-labelledby="rail-places">
+                {places.slice(1).map(({ to, title }) => (
+                  <li key={to}>
+                    <Link to={to} className="rail-row">
+                      <span className="name">{title}</span>
+                    </Link>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
           <p className="rail-foot">
             <ThemeButton />
             <a href="/docs" className="quiet">
