@@ -39,7 +39,7 @@ async function follow(queries: QueryClient, tell: (stream: Stream) => void, over
       tell("live");
       void queries.invalidateQueries(); // what changed while nobody listened
       for await (const events of eventsOf(reply, over)) {
-        if (events.some(({ event }) => event === "missed")) void queries.invalidateQueries();
+        if (events.some(({ event }) => event === "missed")) list.changedAll();
         const items = events
           .filter(({ event }) => event === "changed")
           .flatMap(({ data }) => JSON.parse(data) as NewsItems);
@@ -76,6 +76,7 @@ function readAnew(queries: QueryClient, list: ListKeeper, items: NewsItems): voi
 class ListKeeper {
   readonly #queries: QueryClient;
   #isResting = false;
+  #isAll = false;
 
   constructor(queries: QueryClient) {
     this.#queries = queries;
@@ -97,12 +98,19 @@ class ListKeeper {
       this.#queries.setQueryData(endpointsQuery.queryKey, (all) => all?.map((each) => (each.id === id ? seen : each)));
   }
 
+  /** Reads everything that is shown, at most once in a while. */
+  changedAll(): void {
+    this.#isAll = true;
+    this.#readAll();
+  }
+
   #readAll(): void {
     if (this.#isResting) return;
     this.#isResting = true;
     setTimeout(() => {
       this.#isResting = false;
-      void this.#queries.invalidateQueries({ queryKey: endpointsQuery.queryKey });
+      void this.#queries.invalidateQueries(this.#isAll ? {} : { queryKey: endpointsQuery.queryKey });
+      this.#isAll = false;
     }, listRestMs);
   }
 }

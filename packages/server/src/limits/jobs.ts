@@ -11,6 +11,7 @@ export const jobs = {
   timingsOf: 2_000, // of an endpoint's newest jobs
   timingBuckets: 60,
   replayedJobs: 1_000, // in a what-if of the scaler: a step costs as much as there are workers
+  replayedSteps: 1_000_000, // times workers: with thousands of workers fewer jobs are replayed
   replaysPerOwner: 4, // that may wait
   replayStartMs: 2_000, // of a worker, where none has started yet
   happeningsShown: 100, // of one job; each retry adds one

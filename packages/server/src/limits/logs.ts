@@ -38,6 +38,7 @@ export const logs = {
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
   newsRestMs: 250, // what changes is told to dashboards at most this often
   newsElsewhereMs: 5 * second, // between two reminders to look at everything, where there are other servers
+  newsItemsMax: 200, // endpoints in one event: each follower looks through them
   newsFollowersMax: 512,
   newsFollowersPerOwner: 64,
   terminalHoldMs: 200, // a line waits this long for older ones, which come through workers' logs

@@ -1,6 +1,7 @@
 import type { Clock } from "../clock.js";
 import type { MillraceEvent } from "../events.js";
 import { limits } from "../limits/index.js";
+import { turns } from "../turns.js";
 
 /** What has changed of an endpoint: its jobs, its workers, or its own settings. */
 export type Changed = "jobs" | "workers" | "endpoint";
@@ -13,7 +14,8 @@ export interface NewsItem {
   readonly ownerNo: number | undefined;
 }
 
-type Listener = (items: readonly NewsItem[]) => void;
+/** `much`: more has changed than is told one by one. */
+type Listener = (items: readonly NewsItem[] | "much") => void;
 
 const changedBy = (type: MillraceEvent["type"]): Changed | undefined => {
   if (type.startsWith("job.")) return "jobs";
@@ -51,7 +53,7 @@ export class News {
     this.#changed.set(endpointId, noted);
     if (this.#isDue) return;
     this.#isDue = true;
-    this.#clock.after(limits.newsRestMs, this.#tell);
+    this.#clock.after(limits.newsRestMs, () => void this.#tell());
   }
 
   /** Calls `listener` with what has changed, until the returned function is called. */
@@ -63,7 +65,7 @@ export class News {
     };
   }
 
-  readonly #tell = (): void => {
+  readonly #tell = async (): Promise<void> => {
     this.#isDue = false;
     const items = [...this.#changed].map(([endpointId, { what, ownerNo }]) => ({
       endpointId,
@@ -71,6 +73,11 @@ export class News {
       ownerNo,
     }));
     this.#changed = new Map();
-    if (items.length > 0) for (const listener of this.#listeners) listener(items);
+    if (items.length === 0) return;
+    const told = items.length > limits.newsItemsMax ? "much" : items;
+    for (const listener of [...this.#listeners]) {
+      if (turns.isOver) await turns.take(["news"]);
+      if (this.#listeners.has(listener)) listener(told);
+    }
   };
 }

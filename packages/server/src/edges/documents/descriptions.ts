@@ -61,12 +61,12 @@ export const descriptions: Readonly<Record<string, string>> = {
     "Only of queue endpoints with FlashBoot. The scaler resumes it for the next job, and at once if `workersMin` asks for it.",
   GetEndpointTimings:
     "Of the newest 2,000 jobs that are still kept, those that a worker has taken. A retry counts from the retry.",
-  ReplayEndpointScaling: `The newest 1,000 jobs that are still kept come again at the same times and run as long. Every worker starts as fast as the
+  ReplayEndpointScaling: `The newest 1,000 jobs that are still kept, or fewer with thousands of workers, come again at the same times and run as long. Every worker starts as fast as the
 endpoint's workers usually do; none fails, and FlashBoot is left out. Nothing is changed.`,
   ListHosts:
     "A GPU's endpoint and worker are named only if the key may see them. Keys of chosen endpoints do not see hosts.",
   FollowEvents: `Server-sent events. \`changed\` names endpoints, and what has changed of them since the event before: \`jobs\`, \`workers\` or
-\`endpoint\`. \`missed\` says that you read too slowly: look at everything again. Only endpoints that the key may see are named.`,
+\`endpoint\`. \`missed\` says that too much has changed, or that you read too slowly: look at everything again. Only endpoints that the key may see are named.`,
   GetEndpointScaling: "Each decision has its time, what was wanted and what there was, and the reason in words.",
   ListEndpointWorkers:
     "Live workers; with `ended=true` also those that ended in the last 24 hours, each with the cause of its end.",

@@ -66,8 +66,10 @@ export async function replayScaling(
       retryAfterSeconds: 1,
     });
   return needs.replays.do(endpoint.ownerNo, async () => {
+    const { workersMin, workersMax } = { ...endpoint.settings, ...changed };
+    const workers = Math.max(workersMin, endpoint.settings.workersMin, Math.min(limits.replayedJobs, workersMax));
     const [recent, startMs] = await Promise.all([
-      needs.reader.recent(endpoint.no, limits.replayedJobs),
+      needs.reader.recent(endpoint.no, Math.min(limits.replayedJobs, Math.ceil(limits.replayedSteps / workers))),
       usualStartMs(needs, endpoint),
     ]);
     const jobs = recent.filter(isTaken).map((job) => pastOf(job, needs.clock.now()));

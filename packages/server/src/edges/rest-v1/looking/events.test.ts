@@ -95,6 +95,21 @@ describe("GET /v1/events", () => {
     await expect.poll(() => bound?.map(({ endpointId }) => endpointId)).toEqual([other.id]);
   });
 
+  it("says that much has changed instead of naming very many endpoints", async () => {
+    const client = new AbortController();
+    open.add(client);
+    const headers = { authorization: `Bearer ${scene.key}` };
+    const reply = await fetch(`${http.url}/v1/events`, { headers, signal: client.signal });
+    for (let n = 0; n <= limits.newsItemsMax; n++) scene.parts.news.note(`endpoint ${n}`, "jobs");
+    await rest();
+    const said: string[] = [];
+    for await (const events of eventsOf(reply)) {
+      said.push(...events.map(({ event }) => event));
+      break;
+    }
+    expect(said).toEqual(["missed"]);
+  });
+
   it("ends when its key is revoked, and when the server stops", async () => {
     const key = await scene.addKey("mr_revoked", scene.admin.ownerNo);
     scene.run(endCallsLoop(scene.parts));

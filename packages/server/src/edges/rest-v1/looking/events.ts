@@ -59,6 +59,7 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
     const ignore = followNews(parts, caller, (items) => {
       // a reader that falls behind looks at everything again, instead of having it kept for it
       if (raw.writableNeedDrain) hasMissed = true;
+      else if (items === "much") send("missed", {});
       else send("changed", items);
     });
     raw.on("drain", () => {

@@ -147,6 +147,19 @@ describe("GET /v1/endpoints/{id}/scaling/replay", () => {
     expect(scene.now(endpoint).settings.workersMax).toBe(3);
   });
 
+  it("replays fewer jobs with thousands of workers", async () => {
+    const worker = await scene.worker(endpoint);
+    for (let n = 0; n < 120; n++) {
+      const jobId = await scene.submit(endpoint);
+      await scene.take(worker);
+      await scene.done(worker, jobId);
+    }
+    const counts = ["", "?workersMin=10000&workersMax=10000"].map(
+      async (query) => (await http.get(of(`scaling/replay${query}`))).json.jobs,
+    );
+    expect(await Promise.all(counts)).toEqual([120, 100]);
+  });
+
   it.each(["workersMax=-1", "workersMax=x", "idleTimeout=0", "scalerValue=1.5", "scalerType=NONE", "workersMin=10001"])(
     "refuses %s",
     async (query) => {
