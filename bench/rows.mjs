@@ -3,6 +3,7 @@ import { row as balanced } from "./rows/balanced.mjs";
 import { row as billing } from "./rows/billing.mjs";
 import { row as cleanup } from "./rows/cleanup.mjs";
 import { row as cold } from "./rows/cold.mjs";
+import { row as dashboard } from "./rows/dashboard.mjs";
 import { row as full } from "./rows/full.mjs";
 import { row as idle } from "./rows/idle.mjs";
 import { row as kept } from "./rows/kept.mjs";
@@ -37,4 +38,5 @@ export const rows = [
   cold,
   balanced,
   resume,
+  dashboard,
 ];

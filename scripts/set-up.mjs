@@ -85,7 +85,9 @@ export async function build() {
     const tsc = await withProgress("Building", () => run(join(bin, "tsc"), ["-b"]));
     if (tsc.code !== 0) throw new SetUpFailure("The sources do not compile:", tsc.output);
     // after the compiler, which would otherwise seem to have written later
-    const [dashboard] = await Promise.all([run(join(bin, "vite"), ["build", "packages/dashboard"]), bundle()]);
+    // for use, even if it is built for tests
+    const env = { ...process.env, NODE_ENV: "production" };
+    const [dashboard] = await Promise.all([run(join(bin, "vite"), ["build", "packages/dashboard"], { env }), bundle()]);
     if (dashboard.code !== 0) throw new SetUpFailure("The dashboard cannot be built:", dashboard.output);
     writeFileSync(buildStamp, `${sources}\n`);
   });

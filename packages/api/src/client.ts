@@ -55,8 +55,15 @@ export function createClient({ url, key, onIgnored }: ClientOptions) {
     return parsed as T;
   }
   /** A reply whose body is read as it comes. */
-  async function open(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    const reply = await fetch(new URL(path, url), { headers: { ...headers, authorization: `Bearer ${key}` } });
+  async function open(
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    signal?: AbortSignal,
+  ): Promise<Response> {
+    const reply = await fetch(new URL(path, url), {
+      headers: { ...headers, authorization: `Bearer ${key}` },
+      ...(signal ? { signal } : {}),
+    });
     if (!reply.ok) throw new ApiError(reply.status, (await reply.json()) as ErrorBody);
     return reply;
   }

@@ -14,12 +14,13 @@ export async function* eventsOf(reply: Response, over?: AbortSignal): AsyncGener
   const reader = reply.body.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
   over?.addEventListener("abort", cancel);
+  if (over?.aborted) cancel();
   const decoder = new TextDecoder();
   try {
     let text = "";
     for (;;) {
       const { done, value } = await reader.read();
-      if (done) return;
+      if (done || over?.aborted) return;
       text += decoder.decode(value, { stream: true });
       const parts = text.split("\n\n");
       text = parts.pop() ?? "";

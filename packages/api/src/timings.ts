@@ -27,6 +27,7 @@ export const Timings = Type.Object({
 export type Timings = Static<typeof Timings>;
 
 const Replayed = Type.Object({
+  neverRan: count("Jobs that no worker took in the end, as with workersMax 0."),
   waitP95Ms: span("95 of 100 jobs waited no longer, in milliseconds."),
   workerMs: span("How long workers existed, added up, in milliseconds."),
   starts: count("Workers started."),

@@ -12,7 +12,8 @@ import type {
   Worker,
 } from "@millrace/api";
 import { queryOptions } from "@tanstack/react-query";
-import { get } from "./session.js";
+import { readJson } from "./parts/story/exact.js";
+import { get, getText } from "./session.js";
 
 /** An endpoint with its counts. */
 export interface Seen extends Endpoint {
@@ -46,17 +47,35 @@ export const hostsQuery = read<HostView[]>(["hosts"], "/v1/hosts");
 
 export const requestsPath = (id: string, status: string | undefined, cursor?: string) =>
   `/v2/${id}/requests?limit=50${status ? `&status=${status}` : ""}${cursor ? `&cursor=${cursor}` : ""}`;
+/** The newest job that waits, for the reason. */
+export const firstWaitingQuery = (id: string) =>
+  read<JobPage>(["requests", id, "first waiting"], `/v2/${id}/requests?limit=1&status=IN_QUEUE`);
 export const requestsQuery = (id: string, status: string | undefined) =>
   read<JobPage>(["requests", id, status ?? "all"], requestsPath(id, status));
 
+/** A job's status, with the numbers of its output as they are written. */
+export const readStatus = async (endpointId: string, id: string): Promise<StatusBody> =>
+  readJson(await getText(`/v2/${endpointId}/status/${id}`)) as StatusBody;
 export const jobQuery = (endpointId: string, id: string) =>
-  read<StatusBody>(["job", endpointId, id], `/v2/${endpointId}/status/${id}`);
+  queryOptions({ queryKey: ["job", endpointId, id], queryFn: () => readStatus(endpointId, id) });
+/** Whether a job has ended: only a retry changes it then. */
+export const isFinal = (status: StatusBody["status"]): boolean => status !== "IN_QUEUE" && status !== "IN_PROGRESS";
 export const storyQuery = (endpointId: string, id: string) =>
   read<JobStory>(["story", endpointId, id], `/v1/endpoints/${endpointId}/jobs/${id}`);
 export const inputQuery = (endpointId: string, id: string) =>
-  read<unknown>(["input", endpointId, id], `/v1/endpoints/${endpointId}/jobs/${id}/input`);
+  queryOptions({
+    queryKey: ["input", endpointId, id],
+    queryFn: async () => readJson(await getText(`/v1/endpoints/${endpointId}/jobs/${id}/input`)),
+  });
 export const deliveriesQuery = (jobId: string) =>
-  read<Delivery[]>(["deliveries", jobId], `/v1/webhooks/deliveries?jobId=${jobId}`);
+  queryOptions({
+    queryKey: ["deliveries", jobId],
+    queryFn: () => get<Delivery[]>(`/v1/webhooks/deliveries?jobId=${jobId}`),
+    // attempts are no news: they are looked for until there will be no more
+    refetchInterval: ({ state: { data } }) =>
+      data?.some(({ state }) => !isEnded(state)) === false && data.length > 0 ? false : 3_000,
+  });
+const isEnded = (state: string): boolean => state === "delivered" || state === "failed";
 export const workerQuery = (id: string) => read<Worker>(["worker", id], `/v1/workers/${id}`);
 
 /** A webhook's delivery with its attempts. */

@@ -25,7 +25,7 @@ const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({ n
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: texts("to"),
+  validateSearch: texts("to", "why"),
   component: SignIn,
 });
 
@@ -104,7 +104,7 @@ const settings = createRoute({
 const tryIt = createRoute({
   getParentRoute: () => endpoint,
   path: "try",
-  validateSearch: texts("input"),
+  validateSearch: texts("from"),
   component: lazyRouteComponent(() => import("./pages/endpoint/try.js"), "TryIt"),
 });
 

@@ -11,14 +11,18 @@ export async function signIn(key: string): Promise<void> {
   sessionStorage.setItem(place, key);
 }
 
-/** Signs in with the token of a one-time link, if the page was opened by one; the token leaves the address at once. */
+/**
+ * Signs in with the token of a one-time link, if the page was opened by one. The token is in the fragment, which no
+ * browser sends, and leaves the address at once.
+ */
 export async function signInByLink(): Promise<void> {
-  const token = new URLSearchParams(location.search).get("once");
-  if (token === null) return;
+  const token = /^#once=(.+)$/.exec(location.hash)?.[1];
+  if (token === undefined) return;
   history.replaceState(null, "", location.pathname);
-  const reply = await fetch("/sign-in/once", { method: "POST", headers: { authorization: `Once ${token}` } });
-  if (!reply.ok) return; // the sign-in page asks for a key
-  sessionStorage.setItem(place, ((await reply.json()) as { key: string }).key);
+  const headers = { authorization: `Once ${token}` };
+  const reply = await fetch("/sign-in/once", { method: "POST", headers }).catch(() => undefined);
+  if (reply?.ok) sessionStorage.setItem(place, ((await reply.json()) as { key: string }).key);
+  else if (keyOfSession() === null) history.replaceState(null, "", "/sign-in?why=link");
 }
 
 export const signOut = (): void => sessionStorage.removeItem(place);
@@ -32,5 +36,7 @@ export const client = () => clientFor(keyOfSession() ?? "");
 export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.status === 401;
 
 export const get = <T>(path: string): Promise<T> => client().call<T>("GET", path);
+/** A reply as the text that it is. */
+export const getText = async (path: string): Promise<string> => (await client().open(path)).text();
 export const send = <T>(method: "POST" | "PATCH" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> =>
   client().call<T>(method, path, body);

@@ -226,7 +226,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     clock.stop();
     lock?.release();
   }
-  const dashboardUrl = `${url}/${signInLink ? `?once=${signInLink.token}` : ""}`;
+  const dashboardUrl = `${url}/${signInLink ? `#once=${signInLink.token}` : ""}`;
   return { url, dashboardUrl, newKey, key, isFirstStart: shared ? newKey !== undefined : directory.isNew, stop };
 }
 

@@ -27,7 +27,7 @@ describe("The text that a start prints", () => {
   );
 
   it("names the dashboard, with the link of a first start", () => {
-    const link = `${dashboardUrl}?once=token`;
+    const link = `${dashboardUrl}#once=token`;
     expect(shown({}, kept)).toMatch(/dashboard +http:\/\/127\.0\.0\.1:8000\/\n/);
     for (const isTerminal of [true, false])
       expect(shown({}, { ...made, dashboardUrl: link }, isTerminal)).toContain(link);

@@ -60,7 +60,7 @@ export const endpointPages: readonly PageCase[] = [
     name: "Metrics",
     path: ofEndpoint("/metrics"),
     full: /jobs that are still kept/,
-    empty: "No job is kept that a worker has taken.",
+    empty: "None of the newest jobs that are still kept",
     reads: /\/v1\/endpoints\/\w+\/timings$/,
   },
   {
@@ -158,7 +158,7 @@ export const mainPages: readonly PageCase[] = [
 export const jobPage: PageCase = {
   name: "Job",
   path: ({ endpoint, job }) => `/endpoints/${endpoint}/jobs/${job}`,
-  full: "may run",
+  full: "time limit",
   reads: /\/v2\/\w+\/status\//,
 };
 

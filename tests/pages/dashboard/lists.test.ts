@@ -31,7 +31,7 @@ describe("The list of requests", () => {
     const isFiltered = async () => {
       await page.getByText("on purpose").waitFor();
       expect(await filter.inputValue()).toBe("status:failed");
-      expect(new URL(page.url()).searchParams.get("q")).toBe("status:failed");
+      await expect.poll(() => new URL(page.url()).searchParams.get("q")).toBe("status:failed");
       await expect.poll(() => rows.count()).toBe(1);
     };
     await page.getByText(/^\d+ shown/).waitFor();

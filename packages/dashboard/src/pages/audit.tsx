@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditPage } from "@millrace/api";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { FilterInput } from "../parts/filter-input.js";
 import { Changes } from "../parts/form/changes.js";
 import { Problem } from "../parts/problem.js";
 import { Rows } from "../parts/rows.js";
@@ -36,20 +37,18 @@ export function Audit() {
         <h1>Audit</h1>
       </header>
       <p className="filters">
-        <input
-          type="search"
-          data-filter
-          aria-label="Action"
+        <FilterInput
+          isFirst
+          label="Action"
           placeholder="an action, such as endpoint.update"
           value={action}
-          onChange={({ target }) => search({ action: target.value })}
+          change={(text) => search({ action: text })}
         />
-        <input
-          type="search"
-          aria-label="Resource"
+        <FilterInput
+          label="Resource"
           placeholder="a resource's id"
           value={resource}
-          onChange={({ target }) => search({ resource: target.value })}
+          change={(text) => search({ resource: text })}
         />
       </p>
       {query.isPending && <Rows columns={5} />}

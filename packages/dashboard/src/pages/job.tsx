@@ -2,6 +2,7 @@ import type { JobStory, StatusBody } from "@millrace/api";
 import { jobErrorOf } from "@millrace/api/words";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect } from "react";
 import { Action } from "../parts/action.js";
 import { Loaded } from "../parts/loaded.js";
 import { Status } from "../parts/status.js";
@@ -11,7 +12,7 @@ import { Log } from "../parts/story/log.js";
 import { Stream } from "../parts/story/stream.js";
 import { Timeline } from "../parts/story/timeline.js";
 import { Ago, span } from "../parts/times.js";
-import { deliveriesQuery, endpointQuery, inputQuery, jobQuery, storyQuery } from "../queries.js";
+import { deliveriesQuery, endpointQuery, inputQuery, isFinal, jobQuery, storyQuery } from "../queries.js";
 import { client } from "../session.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/jobs/$jobId");
@@ -24,6 +25,11 @@ export function JobPage() {
   const endpoint = useQuery(endpointQuery(endpointId));
   const job = useQuery(jobQuery(endpointId, jobId));
   const story = useQuery(storyQuery(endpointId, jobId));
+  const { refetch } = job;
+  const wasRetried = job.data !== undefined && story.data !== undefined && job.data.status !== story.data.status;
+  useEffect(() => {
+    if (wasRetried) void refetch();
+  }, [wasRetried, refetch]);
   return (
     <>
       <title>{`Job ${jobId} · Millrace`}</title>
@@ -54,6 +60,7 @@ interface StoryProps {
 }
 
 function Story({ endpointId, job, story }: StoryProps) {
+  const isOver = isFinal(job.status);
   return (
     <>
       <p>
@@ -78,9 +85,9 @@ function Story({ endpointId, job, story }: StoryProps) {
       <section aria-labelledby="log">
         <h2 id="log">Its log</h2>
         <Log
-          path={`/v1/endpoints/${endpointId}/logs?follow=true&tail=1000&jobId=${encodeURIComponent(job.id)}`}
+          path={`/v1/endpoints/${endpointId}/logs?follow=${!isOver}&tail=1000&jobId=${encodeURIComponent(job.id)}`}
           label="Lines of this job"
-          empty="No line that its worker has marked as this job's. The endpoint's log has all lines."
+          empty="No log lines for this job. The endpoint's log has the lines of all jobs."
         />
       </section>
       {story.webhook !== undefined && <Deliveries jobId={job.id} url={story.webhook} />}
@@ -90,18 +97,17 @@ function Story({ endpointId, job, story }: StoryProps) {
 }
 
 function Acts({ endpointId, job, story }: StoryProps) {
-  const input = useQuery({ ...inputQuery(endpointId, job.id), enabled: story.inputBytes <= inputShownBytes });
-  const isOver = !["IN_QUEUE", "IN_PROGRESS"].includes(job.status);
+  const isOver = isFinal(job.status);
   const mayRetry = job.status === "FAILED" || job.status === "TIMED_OUT";
   return (
     <p className="buttons">
       {mayRetry && <Action verb="Retry" isPrimary act={() => client().retry(endpointId, job.id)} />}
       {!isOver && <Action verb="Cancel" act={() => client().cancel(endpointId, job.id)} />}
-      {input.data !== undefined && (
+      {story.inputBytes <= inputShownBytes && (
         <Link
           to="/endpoints/$endpointId/try"
           params={{ endpointId }}
-          search={{ input: JSON.stringify(input.data, undefined, 2) }}
+          search={{ from: job.id }}
           className="button small"
         >
           Run again, with changes
@@ -180,7 +186,7 @@ function Facts({ story, job }: { readonly story: JobStory; readonly job: StatusB
         <dd>{story.starts}</dd>
       </div>
       <div>
-        <dt>may run</dt>
+        <dt>time limit</dt>
         <dd>{span(story.executionTimeoutMs)}</dd>
       </div>
       <div>
@@ -188,7 +194,7 @@ function Facts({ story, job }: { readonly story: JobStory; readonly job: StatusB
         <dd className="id">{job.workerId || "none yet"}</dd>
       </div>
       <div>
-        <dt>deleted</dt>
+        <dt>expires</dt>
         <dd>{new Date(story.expiresAt).toLocaleString()}</dd>
       </div>
     </dl>

@@ -3,6 +3,7 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Attention } from "../parts/attention.js";
 import { Snippet } from "../parts/copy.js";
 import { Dot } from "../parts/dot.js";
+import { FilterInput } from "../parts/filter-input.js";
 import { Loaded } from "../parts/loaded.js";
 import { type Column, Table } from "../parts/table.js";
 import { useRate } from "../parts/use-rate.js";
@@ -53,22 +54,19 @@ function Full({ endpoints }: { readonly endpoints: readonly Seen[] }) {
         <Figure name="running" value={sum(({ jobs }) => jobs.inProgress)} />
         <Figure name="completed" value={sum(({ jobs }) => jobs.completed)} />
         <Figure name="failed" value={sum(({ jobs }) => jobs.failed)} />
-        <Figure name="ended a minute" value={useRate(sum(({ jobs }) => jobs.completed + jobs.failed))} />
+        <Figure name="finished in the last minute" value={useRate(sum(({ jobs }) => jobs.completed + jobs.failed))} />
         <Figure name="workers ready" value={sum(({ workers }) => workers.ready)} />
         <Figure name="workers starting" value={sum(({ workers }) => workers.initializing)} />
         <Gpus />
       </dl>
       <Attention endpoints={endpoints} />
       <p className="filters">
-        <input
-          type="search"
-          data-filter
-          aria-label="Filter endpoints"
+        <FilterInput
+          isFirst
+          label="Filter endpoints"
           placeholder="Filter by name or id  ( / )"
           value={q}
-          onChange={({ target }) =>
-            void navigate({ to: "/", search: target.value ? { q: target.value } : {}, replace: true })
-          }
+          change={(text) => void navigate({ to: "/", search: text ? { q: text } : {}, replace: true })}
         />
         <span className="note">
           {shown.length} of {endpoints.length}
@@ -118,7 +116,7 @@ const columns: readonly Column<Seen>[] = [
       <>
         <Dot health={health} />{" "}
         <Link to="/endpoints/$endpointId" params={{ endpointId: id }}>
-          {name}
+          {name || id}
         </Link>
       </>
     ),

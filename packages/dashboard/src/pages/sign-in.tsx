@@ -5,9 +5,12 @@ import { isSignedOut, signIn } from "../session.js";
 
 const route = getRouteApi("/sign-in");
 
+/** A page of this app: an address elsewhere would lead whoever has just signed in to somebody else's page. */
+const ownPath = (to: string | undefined): string => (to !== undefined && /^\/(?![/\\])/.test(to) ? to : "/");
+
 /** Asks for an API key, which is kept for this tab alone. */
 export function SignIn() {
-  const { to = "/" } = route.useSearch();
+  const { to, why } = route.useSearch();
   const navigate = useNavigate();
   const [trouble, setTrouble] = useState<string>();
   const [isBusy, setBusy] = useState(false);
@@ -19,7 +22,7 @@ export function SignIn() {
     setTrouble(undefined);
     try {
       await signIn(key);
-      await navigate({ href: to, replace: true });
+      await navigate({ href: ownPath(to), replace: true });
     } catch (error) {
       setTrouble(
         isSignedOut(error)
@@ -37,6 +40,7 @@ export function SignIn() {
         <h1>
           <Mark /> Millrace
         </h1>
+        {why === "link" && <p role="status">This link has already been used or has expired: sign in with a key.</p>}
         <input type="text" name="username" autoComplete="username" value="API key" readOnly hidden />
         <label htmlFor="key">API key</label>
         <input

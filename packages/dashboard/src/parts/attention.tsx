@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { requestsQuery, type Seen, workersQuery } from "../queries.js";
+import { firstWaitingQuery, type Seen, workersQuery } from "../queries.js";
 
 const shownMax = 8;
 
@@ -36,7 +36,7 @@ export function needsAttention({ health }: Seen): boolean {
 
 function Why({ endpointId }: { readonly endpointId: string }) {
   const workers = useQuery(workersQuery(endpointId));
-  const waiting = useQuery(requestsQuery(endpointId, "IN_QUEUE"));
+  const waiting = useQuery(firstWaitingQuery(endpointId));
   const failing = workers.data?.find(({ state }) => state === "unhealthy" || state === "throttled");
   const said = waiting.data?.requests[0]?.waitDetail ?? failing?.why;
   return <span className="note">{said ?? "…"}</span>;

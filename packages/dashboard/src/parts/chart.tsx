@@ -65,9 +65,12 @@ export function Chart({
     resize.observe(place);
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     const redraw = () => plot.redraw();
+    const chosen = new MutationObserver(redraw); // by the button of the rail
+    chosen.observe(document.documentElement, { attributes: true, attributeFilter: ["style"] });
     scheme.addEventListener("change", redraw);
     return () => {
       resize.disconnect();
+      chosen.disconnect();
       scheme.removeEventListener("change", redraw);
       plot.destroy();
     };

@@ -1,10 +1,10 @@
 import { useState } from "react";
 
 /** Copies a text, and says so for a moment. */
-export function Copy({ text, what = "Copy" }: { readonly text: string; readonly what?: string }) {
+export function Copy({ text, what = "Copy" }: { readonly text: string | (() => string); readonly what?: string }) {
   const [isCopied, setCopied] = useState(false);
   async function copy() {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(typeof text === "string" ? text : text());
     setCopied(true);
     setTimeout(() => setCopied(false), 1_500);
   }

@@ -17,7 +17,17 @@ export function Loaded<T>({
   readonly rows?: number;
   readonly children: (data: T) => ReactNode;
 }) {
-  if (query.data !== undefined) return children(query.data);
+  if (query.data !== undefined)
+    return (
+      <>
+        {query.error && (
+          <p role="status" className="note">
+            Not refreshed since {new Date(query.dataUpdatedAt).toLocaleTimeString()}: {query.error.message}
+          </p>
+        )}
+        {children(query.data)}
+      </>
+    );
   if (query.error) return <Problem what={what} error={query.error} again={() => void query.refetch()} />;
   return <Rows columns={columns} rows={rows} />;
 }

@@ -28,7 +28,7 @@ export function connectParts(world: World): Parts {
   const { clock, bell, registry, emit, here } = parts;
   const gate = openGate(clock, bell, registry, stores.shared !== undefined);
   const isBalanced = (no: number) => registry.endpointByNo(no)?.settings.type === "LB";
-  const news = new News(clock);
+  const news = new News(clock, (id) => (registry.endpoint(id) ?? registry.pod(id))?.ownerNo);
   registry.onPut(({ id, ownerNo }) => news.note(id, "endpoint", ownerNo));
   clock.onGap(() => registry.hearAll(clock.now())); // we did not listen, so workers' silence means nothing
   return {

@@ -8,6 +8,7 @@ export const jobs = {
   requestsPageMax: 100,
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is a single reply, made in memory
+  recentSearched: 5_000, // of an endpoint's newest jobs, for those that a worker has taken
   timingsOf: 2_000, // of an endpoint's newest jobs
   timingBuckets: 60,
   replayedJobs: 1_000, // in a what-if of the scaler: a step costs as much as there are workers

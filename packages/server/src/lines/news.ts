@@ -10,12 +10,13 @@ export type Changed = "jobs" | "workers" | "endpoint";
 export interface NewsItem {
   readonly endpointId: string;
   readonly what: readonly Changed[];
-  /** Whose it is, if it may have been deleted. */
-  readonly ownerNo: number | undefined;
 }
 
 /** `much`: more has changed than is told one by one. */
 type Listener = (items: readonly NewsItem[] | "much") => void;
+
+type Noted = Map<string, { readonly what: Set<Changed>; ownerNo: number | undefined }>;
+type OwnerOf = (endpointId: string) => number | undefined;
 
 const changedBy = (type: MillraceEvent["type"]): Changed | undefined => {
   if (type.startsWith("job.")) return "jobs";
@@ -29,12 +30,15 @@ const changedBy = (type: MillraceEvent["type"]): Changed | undefined => {
  */
 export class News {
   readonly #clock: Clock;
-  readonly #listeners = new Set<Listener>();
-  #changed = new Map<string, { readonly what: Set<Changed>; ownerNo: number | undefined }>();
+  readonly #ownerOf: OwnerOf;
+  /** By owner: each hears only of its own. */
+  readonly #listeners = new Map<number, Set<Listener>>();
+  #changed: Noted = new Map();
   #isDue = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, ownerOf: OwnerOf) {
     this.#clock = clock;
+    this.#ownerOf = ownerOf;
   }
 
   /** Hears what happens; without listeners it remembers nothing. */
@@ -44,7 +48,7 @@ export class News {
     if (what) this.note(event.endpointId, what);
   };
 
-  /** Notes a change that is no event. */
+  /** Notes a change that is no event. `ownerNo`: whose it is, if it may have been deleted. */
   note(endpointId: string, what: Changed, ownerNo?: number): void {
     if (this.#listeners.size === 0) return;
     const noted = this.#changed.get(endpointId) ?? { what: new Set(), ownerNo };
@@ -56,28 +60,38 @@ export class News {
     this.#clock.after(limits.newsRestMs, () => void this.#tell());
   }
 
-  /** Calls `listener` with what has changed, until the returned function is called. */
-  follow(listener: Listener): () => void {
-    this.#listeners.add(listener);
+  /** Calls `listener` with what has changed of an owner's endpoints, until the returned function is called. */
+  follow(ownerNo: number, listener: Listener): () => void {
+    const own = this.#listeners.get(ownerNo) ?? new Set();
+    this.#listeners.set(ownerNo, own.add(listener));
     return () => {
-      this.#listeners.delete(listener);
+      own.delete(listener);
+      if (own.size === 0 && this.#listeners.get(ownerNo) === own) this.#listeners.delete(ownerNo);
       if (this.#listeners.size === 0) this.#changed.clear();
     };
   }
 
-  readonly #tell = async (): Promise<void> => {
+  async #tell(): Promise<void> {
     this.#isDue = false;
-    const items = [...this.#changed].map(([endpointId, { what, ownerNo }]) => ({
-      endpointId,
-      what: [...what],
-      ownerNo,
-    }));
+    const changed = this.#changed;
     this.#changed = new Map();
-    if (items.length === 0) return;
-    const told = items.length > limits.newsItemsMax ? "much" : items;
-    for (const listener of [...this.#listeners]) {
-      if (turns.isOver) await turns.take(["news"]);
-      if (this.#listeners.has(listener)) listener(told);
+    for (const [ownerNo, items] of this.#byOwner(changed)) {
+      const told = items.length > limits.newsItemsMax ? "much" : items;
+      for (const listener of [...(this.#listeners.get(ownerNo) ?? [])]) {
+        if (turns.isOver) await turns.take(["news"]);
+        if (this.#listeners.get(ownerNo)?.has(listener)) listener(told);
+      }
     }
-  };
+  }
+
+  #byOwner(changed: Noted): Map<number, NewsItem[]> {
+    const found = new Map<number, NewsItem[]>();
+    for (const [endpointId, { what, ownerNo = this.#ownerOf(endpointId) }] of changed) {
+      if (ownerNo === undefined || !this.#listeners.has(ownerNo)) continue;
+      const own = found.get(ownerNo) ?? [];
+      own.push({ endpointId, what: [...what] });
+      found.set(ownerNo, own);
+    }
+    return found;
+  }
 }

@@ -215,8 +215,15 @@ export interface PageQuery {
 export interface JobTimes {
   readonly status: JobStatus;
   readonly queuedAt: number;
-  readonly takenAt: number | undefined;
+  readonly takenAt: number;
   readonly finishedAt: number | undefined;
+}
+
+/** The newest jobs of an endpoint that a worker has taken, at most `limit` of them. */
+export interface RecentQuery {
+  readonly endpointNo: number;
+  readonly limit: number;
+  readonly now: number;
 }
 
 /** A place in an endpoint's order; jobs before it are counted up to `max`. */
@@ -253,8 +260,8 @@ export interface JobReader {
    * its texts if they alone exceed the bytes. `more` means that others follow.
    */
   list(query: PageQuery): Promise<{ jobs: JobReport[]; more: boolean }>;
-  /** The times of an endpoint's newest jobs, newest first. */
-  recent(endpointNo: number, limit: number): Promise<JobTimes[]>;
+  /** The times of an endpoint's newest jobs that a worker has taken, newest first, among `recentSearched` jobs. */
+  recent(query: RecentQuery): Promise<JobTimes[]>;
   /** The jobs that a worker holds or must stop. */
   heldBy(workerNo: number): Promise<HeldJob[]>;
   /** Running jobs past their deadline. */

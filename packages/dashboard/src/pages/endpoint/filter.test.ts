@@ -1,7 +1,7 @@
 import type { StatusBody } from "@millrace/api";
 import { shortName } from "@millrace/api/words";
 import { describe, expect, it } from "vitest";
-import { filterOf, isShown } from "./filter.js";
+import { filterOf, isShown, withStatus } from "./filter.js";
 
 const job = (more: Partial<StatusBody> = {}): StatusBody => ({
   id: "01a2228a-u1",
@@ -39,5 +39,18 @@ describe("A filter of requests", () => {
     ["status:failed", true],
   ])("shows the job, or not: %s", (typed, isWanted) => {
     expect(isShown(job(), filterOf(typed))).toBe(isWanted);
+  });
+
+  it("says what is no state", () => {
+    expect(filterOf("status:nonsense").unknownStatus).toBe("nonsense");
+    expect(filterOf("status:failed").unknownStatus).toBeUndefined();
+  });
+
+  it.each([
+    ["", "FAILED", "status:failed"],
+    ["status:failed error:x", "TIMED_OUT", "status:timed-out error:x"],
+    ["error:x status:failed", undefined, "error:x"],
+  ] as const)("keeps the rest with another state: %j", (typed, status, wanted) => {
+    expect(withStatus(typed, status)).toBe(wanted);
   });
 });

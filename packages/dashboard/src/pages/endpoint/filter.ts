@@ -5,6 +5,8 @@ import { statusWords } from "../../parts/status.js";
 /** What a person wants to see of a list of jobs. */
 export interface Filter {
   readonly status: JobStatus | undefined;
+  /** What was typed as a state and is none. */
+  readonly unknownStatus: string | undefined;
   readonly worker: string;
   readonly error: string;
   /** Must be in the job's id, its worker or its error. */
@@ -20,7 +22,8 @@ export function filterOf(typed: string): Filter {
     if (name === undefined) texts.push(value);
     else named[name as keyof typeof named] = value;
   }
-  return { ...named, status: statusOf(named.status), texts };
+  const status = statusOf(named.status);
+  return { ...named, status, unknownStatus: status || named.status === "" ? undefined : named.status, texts };
 }
 
 function statusOf(typed: string): JobStatus | undefined {
@@ -39,4 +42,11 @@ export function isShown({ id, workerId = "", error = "" }: StatusBody, filter: F
   return (
     worker.includes(filter.worker) && said.includes(filter.error) && filter.texts.every((text) => all.includes(text))
   );
+}
+
+/** The filter with another state; the rest of it stays. */
+export function withStatus(typed: string, status: JobStatus | undefined): string {
+  const rest = typed.replaceAll(/(^|\s)status:("[^"]*"?|\S*)/g, "").trim();
+  const term = status === undefined ? "" : `status:${statusWords[status].replace(" ", "-")}`;
+  return [term, rest].filter(Boolean).join(" ");
 }

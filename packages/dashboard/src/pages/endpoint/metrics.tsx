@@ -40,9 +40,7 @@ type Percentiles = { readonly p50: number; readonly p90: number; readonly p99: n
 function Jobs({ timings }: { readonly timings: Timings }) {
   const { times, series } = useMemo(() => chartOf(timings), [timings]);
   if (timings.jobs === 0)
-    return (
-      <p className="note">No job is kept that a worker has taken. Results are kept for 30 minutes after a job's end.</p>
-    );
+    return <p className="note">None of the newest jobs that are still kept has been taken by a worker.</p>;
   return (
     <>
       <Quantiles

@@ -3,15 +3,19 @@ import { jobErrorOf, shortName } from "@millrace/api/words";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { Snippet } from "../../parts/copy.js";
+import { FilterInput } from "../../parts/filter-input.js";
 import { Problem } from "../../parts/problem.js";
 import { Rows } from "../../parts/rows.js";
-import { Status, statusWords } from "../../parts/status.js";
+import { Status } from "../../parts/status.js";
 import { type Column, Table } from "../../parts/table.js";
 import { span } from "../../parts/times.js";
-import { filterOf, isShown } from "./filter.js";
+import { filterOf, isShown, withStatus } from "./filter.js";
 import { useRequests } from "./use-requests.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/");
+/** How long the interface keeps a job after its end. */
+const retention =
+  "A job is kept for 30 minutes after its end if it was sent to /run, and for a few minutes if it was sent to /runsync.";
 const states = ["IN_QUEUE", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"] as const;
 
 /** An endpoint's jobs, newest first, as they come. */
@@ -33,13 +37,12 @@ export function Requests() {
   return (
     <>
       <p className="filters">
-        <input
-          type="search"
-          data-filter
-          aria-label="Filter requests"
+        <FilterInput
+          isFirst
+          label="Filter requests"
           placeholder='status:failed worker:amber-fox error:"KeyError" or an id'
           value={q}
-          onChange={({ target }) => search(target.value)}
+          change={search}
         />
         {states.map((state) => (
           <button
@@ -47,7 +50,7 @@ export function Requests() {
             type="button"
             className="chip"
             aria-pressed={filter.status === state}
-            onClick={() => search(filter.status === state ? "" : `status:${statusWords[state].replace(" ", "-")}`)}
+            onClick={() => search(withStatus(q, filter.status === state ? undefined : state))}
           >
             <Status of={state} />
           </button>
@@ -63,37 +66,58 @@ export function Requests() {
       {error && jobs.length === 0 && <Problem what="The requests" error={error} again={again} />}
       {isLoading && <Rows columns={5} />}
       {!isLoading && !error && jobs.length === 0 && <Empty endpointId={endpointId} isFiltered={q !== ""} />}
+      {filter.unknownStatus !== undefined && (
+        <p role="alert" className="trouble">
+          There is no state “{filter.unknownStatus}”: waiting, running, completed, failed, cancelled, timed-out.
+        </p>
+      )}
+      {jobs.length > 0 && shown.length === 0 && <Unmatched endpointId={endpointId} texts={filter.texts} />}
+      {shown.length > 0 && (
+        <Table
+          label="Requests"
+          rows={shown}
+          columns={columns}
+          keyOf={({ id }) => id}
+          onEnd={hasMore ? loadMore : undefined}
+        />
+      )}
       {jobs.length > 0 && (
-        <>
-          <Table
-            label="Requests"
-            rows={shown}
-            columns={columns}
-            keyOf={({ id }) => id}
-            onEnd={hasMore ? loadMore : undefined}
-          />
-          <p className="note">
-            {shown.length === jobs.length ? `${jobs.length} shown` : `${shown.length} of ${jobs.length} match`}
-            {hasMore && (
-              <>
-                {" · "}
-                <button type="button" className="small" onClick={loadMore}>
-                  Older ones
-                </button>
-              </>
-            )}
-          </p>
-        </>
+        <p className="note">
+          {shown.length === jobs.length ? `${jobs.length} shown` : `${shown.length} of ${jobs.length} match`}
+          {hasMore && (
+            <>
+              {" · "}
+              <button type="button" className="small" onClick={loadMore}>
+                Older ones
+              </button>
+            </>
+          )}
+        </p>
       )}
     </>
   );
 }
 
+/** Only the jobs that were read are filtered; a whole id is looked up. */
+const Unmatched = ({ endpointId, texts }: { readonly endpointId: string; readonly texts: readonly string[] }) => (
+  <p>
+    No job matches among those that have been loaded.
+    {texts.length === 1 && (
+      <>
+        {" "}
+        <Link to="/endpoints/$endpointId/jobs/$jobId" params={{ endpointId, jobId: texts[0] as string }}>
+          Look for a job with the id {texts[0]}
+        </Link>
+      </>
+    )}
+  </p>
+);
+
 const Empty = ({ endpointId, isFiltered }: { readonly endpointId: string; readonly isFiltered: boolean }) => (
   <section className="empty">
     <h2>{isFiltered ? "No such request" : "No request yet"}</h2>
     <p>
-      {isFiltered ? "Results are kept for 30 minutes after a job has ended. " : "Send one: "}
+      {isFiltered ? `${retention} ` : "Send one: "}
       <Link to="/endpoints/$endpointId/try" params={{ endpointId }}>
         try it here
       </Link>

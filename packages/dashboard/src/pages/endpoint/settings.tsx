@@ -50,17 +50,30 @@ export function Settings() {
   const query = useQuery(endpointQuery(endpointId));
   return (
     <Loaded query={query} what="The settings" columns={2}>
-      {(endpoint) => <Form key={`${endpoint.id} ${endpoint.version}`} endpoint={endpoint} />}
+      {(endpoint) => (
+        <>
+          <Form key={endpoint.id} endpoint={endpoint} />
+          <Deletion endpoint={endpoint} />
+        </>
+      )}
     </Loaded>
   );
 }
 
+/** What is typed stays, whatever a colleague saves meanwhile: the form says so, and can begin anew. */
 function Form({ endpoint }: { readonly endpoint: Endpoint }) {
-  const before: Values = endpoint;
-  const [values, setValues] = useState<Values>(before);
+  const [before, setBefore] = useState<Values>(endpoint);
+  const [values, setValues] = useState<Values>(endpoint);
+  const [round, setRound] = useState(0);
   const changes = changesOf(fields, before, values);
   const names = Object.keys(changes);
-  const save = useAction(() => send("PATCH", `/v1/endpoints/${endpoint.id}`, changes));
+  const begin = (from: Values) => {
+    setBefore(from);
+    setValues(from);
+    setRound(round + 1); // fields that keep what is typed themselves begin anew
+  };
+  const save = useAction(() => send<Endpoint>("PATCH", `/v1/endpoints/${endpoint.id}`, changes), begin);
+  const isOld = Object.keys(changesOf(fields, before, endpoint as Values)).length > 0;
   return (
     <form
       className="form"
@@ -69,8 +82,16 @@ function Form({ endpoint }: { readonly endpoint: Endpoint }) {
         save.run();
       }}
     >
-      <Fields fields={fields} values={values} change={setValues} />
+      <Fields key={round} fields={fields} values={values} change={setValues} />
       <div className="save">
+        {isOld && !save.isBusy && (
+          <p role="status" className="note">
+            These settings have been changed elsewhere.{" "}
+            <button type="button" className="small" onClick={() => begin(endpoint)}>
+              Load them
+            </button>
+          </p>
+        )}
         {names.length > 0 && (
           <>
             <Changes before={before} after={changes} names={names} />
@@ -86,12 +107,11 @@ function Form({ endpoint }: { readonly endpoint: Endpoint }) {
           <button type="submit" className="primary" disabled={names.length === 0 || save.isBusy}>
             Save
           </button>
-          <button type="button" disabled={names.length === 0} onClick={() => setValues(before)}>
+          <button type="button" disabled={names.length === 0} onClick={() => begin(before)}>
             Undo
           </button>
         </p>
       </div>
-      <Deletion endpoint={endpoint} />
     </form>
   );
 }
@@ -128,7 +148,7 @@ function Deletion({ endpoint: { id, name } }: { readonly endpoint: Endpoint }) {
       <h2 id="delete">Delete</h2>
       <Confirm
         verb="Delete"
-        name={name}
+        name={name || id}
         loss="Its workers stop, its jobs that wait are cancelled, and its results are gone."
         act={remove}
       />

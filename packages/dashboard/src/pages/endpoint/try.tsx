@@ -1,12 +1,16 @@
 import type { StatusBody } from "@millrace/api";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useId, useState } from "react";
 import { Snippet } from "../../parts/copy.js";
+import { Loaded } from "../../parts/loaded.js";
 import { Status } from "../../parts/status.js";
+import { readJson } from "../../parts/story/exact.js";
 import { Json } from "../../parts/story/json.js";
 import { Stream } from "../../parts/story/stream.js";
 import { span } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
+import { inputQuery, readStatus } from "../../queries.js";
 import { client } from "../../session.js";
 import { snippets } from "./snippets.js";
 
@@ -14,11 +18,25 @@ const route = getRouteApi("/frame/endpoints/$endpointId/try");
 const lookMs = 1_000;
 const finals = ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
 
+const example = '{\n  "prompt": "hello"\n}';
+
 /** Sends a job and watches it: why it waits, what it streams, what comes of it. */
 export function TryIt() {
   const { endpointId } = route.useParams();
-  const { input } = route.useSearch();
-  const [text, setText] = useState(input ?? '{\n  "prompt": "hello"\n}');
+  const { from } = route.useSearch();
+  const input = useQuery({ ...inputQuery(endpointId, from ?? ""), enabled: from !== undefined });
+  if (from === undefined) return <Trial key={endpointId} endpointId={endpointId} first={example} />;
+  return (
+    <Loaded query={input} what="The input of that job" columns={1}>
+      {(value) => (
+        <Trial key={`${endpointId} ${from}`} endpointId={endpointId} first={JSON.stringify(value, undefined, 2)} />
+      )}
+    </Loaded>
+  );
+}
+
+function Trial({ endpointId, first }: { readonly endpointId: string; readonly first: string }) {
+  const [text, setText] = useState(first);
   const [jobId, setJobId] = useState<string>();
   const [trouble, setTrouble] = useState<Error>();
   const field = useId();
@@ -110,7 +128,7 @@ function useWatched(endpointId: string, jobId: string) {
     const over = new AbortController();
     async function look() {
       while (!over.signal.aborted) {
-        const now = await client().status(endpointId, jobId);
+        const now = await readStatus(endpointId, jobId);
         setJob(now);
         if (finals.includes(now.status)) return;
         await new Promise((resolve) => setTimeout(resolve, lookMs));
@@ -147,7 +165,7 @@ function Snippets({ endpointId, text }: { readonly endpointId: string; readonly 
 
 function inOneLine(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text));
+    return JSON.stringify(readJson(text));
   } catch {
     return "{}";
   }

@@ -1,8 +1,11 @@
 import type { StatusBody } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { type JobPage, requestsPath, requestsQuery } from "../../queries.js";
+import { isFinal, type JobPage, readStatus, requestsPath, requestsQuery } from "../../queries.js";
 import { get } from "../../session.js";
+
+const lookMs = 5_000;
+const lookedAtMost = 10;
 
 interface Known {
   readonly key: string;
@@ -23,15 +26,32 @@ export function useRequests(endpointId: string, status: string | undefined) {
   const fresh = known && head.data ? freshOf(known, head.data) : 0;
   const isReading = (known?.jobs.length ?? 0) > (head.data?.requests.length ?? 0);
 
+  const { data } = head;
   useEffect(() => {
-    const { data } = head;
     if (!data) return;
     setKnown((before) => {
       const own = before?.key === key ? before : undefined;
       const isHeld = own !== undefined && own.jobs.length > data.requests.length && freshOf(own, data) > 0;
       return isHeld ? updated(own, data) : joined(own, data, key);
     });
-  }, [head.data, key, head]);
+  }, [data, key]);
+
+  // the newest page is read again as it changes; of older jobs those that go on are looked at now and then
+  const going = known?.jobs.slice(data?.requests.length ?? 0).filter(({ status: state }) => !isFinal(state)) ?? [];
+  const goingIds = going
+    .slice(0, lookedAtMost)
+    .map(({ id }) => id)
+    .join(" ");
+  useEffect(() => {
+    if (goingIds === "") return;
+    const timer = setInterval(() => void look(), lookMs);
+    async function look() {
+      const read = goingIds.split(" ").map((id) => readStatus(endpointId, id).catch(() => undefined));
+      const found = (await Promise.all(read)).filter((job) => job !== undefined);
+      setKnown((before) => (before?.key === key ? updated(before, { requests: found }) : before));
+    }
+    return () => clearInterval(timer);
+  }, [goingIds, endpointId, key]);
 
   async function loadMore() {
     const cursor = known?.cursor;

@@ -1,10 +1,22 @@
 import type { Endpoint, ScalingReplay } from "@millrace/api";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useDeferredValue, useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { Scroll } from "../../parts/scroll.js";
 import { span } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
 import { endpointQuery, pageQuery } from "../../queries.js";
+
+/** A what-if costs the server up to a second: it is asked for when the slider rests. */
+const restMs = 300;
+
+function useRested<T>(value: T, ms: number): T {
+  const [rested, setRested] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return rested;
+}
 
 type Setting = "workersMin" | "workersMax" | "idleTimeout" | "scalerValue";
 
@@ -17,7 +29,7 @@ export function WhatIf({ endpointId }: { readonly endpointId: string }) {
 
 function Sliders({ endpoint }: { readonly endpoint: Endpoint }) {
   const [changed, setChanged] = useState<Partial<Record<Setting, number>>>({});
-  const asked = useDeferredValue(changed);
+  const asked = useRested(changed, restMs);
   const query = new URLSearchParams(Object.entries(asked).map(([name, value]) => [name, String(value)]));
   const replay = useQuery({
     ...pageQuery<ScalingReplay>(`/v1/endpoints/${endpoint.id}/scaling/replay?${query}`),
@@ -85,15 +97,17 @@ function Slider({
 
 function Outcome({ jobs, present, changed }: ScalingReplay) {
   if (jobs === 0) return <p className="note">No job is kept that could be replayed: send some, and look again.</p>;
+  const unrun = changed.neverRan;
   const rows = [
-    ["waited, 95 of 100 at most", present.waitP95Ms, changed.waitP95Ms],
-    ["workers' time", present.workerMs, changed.workerMs],
+    ["wait (p95)", present.waitP95Ms, changed.waitP95Ms],
+    ["worker time", present.workerMs, changed.workerMs],
   ] as const;
   return (
     <Scroll label="What other settings would have changed">
       <table className="compare">
         <caption className="note">
           {jobs} jobs. {present.starts} starts of workers with the present settings, {changed.starts} with these.
+          {unrun > 0 && ` ${unrun} jobs would never run.`}
         </caption>
         <thead>
           <tr>

@@ -99,6 +99,7 @@ function Chosen({ endpointId, worker }: { readonly endpointId: string; readonly 
       <Phases worker={worker} />
       <h3>Log</h3>
       <Log
+        key={id}
         path={`/v1/workers/${id}/logs?follow=true&tail=500`}
         label={`Log of ${shortName(id)}`}
         empty="It has printed nothing yet."

@@ -38,7 +38,7 @@ const keys: Noun<ApiKey> = {
     { title: "Ends", of: ({ expiresAt }) => (expiresAt ? new Date(expiresAt).toLocaleString() : "never") },
     { title: "User", kind: "id", of: ({ userId }) => userId },
   ],
-  empty: <p>No key that you may see.</p>,
+  empty: <p>No keys.</p>,
   create: {
     schema: ApiKeyCreate,
     defaults: { scope: "all" },
@@ -68,7 +68,7 @@ const users: Noun<User> = {
     { title: "Spending limit", kind: "number", of: ({ spendLimit }) => spendLimit ?? "none" },
     { title: "Made", of: ({ createdAt }) => <Ago at={createdAt} />, by: ({ createdAt }) => createdAt },
   ],
-  empty: <p>No user that you may see.</p>,
+  empty: <p>No users.</p>,
   create: {
     schema: UserCreate,
     defaults: { role: "member" },

@@ -49,7 +49,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
           {open === "new" && <Creation noun={noun} close={() => goTo()} />}
         </Modal>
       )}
-      <Modal title={opened?.name ?? opened?.id ?? noun.one} isOpen={opened !== undefined} close={() => goTo()}>
+      <Modal title={opened?.name || opened?.id || noun.one} isOpen={opened !== undefined} close={() => goTo()}>
         {opened && <Opened key={opened.id} noun={noun} resource={opened} close={() => goTo()} />}
       </Modal>
     </>
@@ -80,7 +80,7 @@ function columnsOf<T extends Resource>(noun: Noun<T>, here: string): readonly Co
         {noun.loss && (
           <Confirm
             verb="Delete"
-            name={resource.name ?? resource.id}
+            name={resource.name || resource.id}
             loss={noun.loss(resource)}
             act={() => send("DELETE", `${noun.path}/${resource.id}`)}
           />
@@ -166,7 +166,7 @@ function Opened<T extends Resource>({ noun, resource, close }: OpenedProps<T>) {
 function Update<T extends Resource>({ noun, resource, close }: OpenedProps<T>) {
   const { schema, names } = noun.update as NonNullable<Noun<T>["update"]>;
   const fields = fieldsOf(schema, names);
-  const before = resource as unknown as Values;
+  const [before] = useState(resource as unknown as Values);
   const [values, setValues] = useState<Values>(before);
   const changes = changesOf(fields, before, values);
   const changed = Object.keys(changes);

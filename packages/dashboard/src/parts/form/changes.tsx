@@ -12,7 +12,7 @@ export function Changes({
 }) {
   const [old, now] = [flat(before, names), flat(after, names)];
   const changed = [...new Set([...old.keys(), ...now.keys()])].filter((name) => old.get(name) !== now.get(name));
-  if (changed.length === 0) return <p className="note">Nothing differs.</p>;
+  if (changed.length === 0) return <p className="note">No changes.</p>;
   return (
     <dl className="changes">
       {changed.map((name) => (

@@ -57,7 +57,7 @@ export function Frame() {
               <li key={id}>
                 <Link to="/endpoints/$endpointId" params={{ endpointId: id }} className="rail-row">
                   <Dot health={health} />
-                  <span className="name">{name}</span>
+                  <span className="name">{name || id}</span>
                   {health && health.jobs.inQueue > 0 && (
                     <span className="count" title="waiting">
                       {health.jobs.inQueue}
@@ -103,7 +103,7 @@ export function Frame() {
       <main id="page" tabIndex={-1}>
         {stream === "asking" && (
           <p role="status" className="stale">
-            Not live: the stream of changes has broken. This page asks every few seconds until it is back.
+            Live updates are disconnected. This page refreshes every few seconds.
           </p>
         )}
         <Outlet />

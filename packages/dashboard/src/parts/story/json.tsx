@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Copy } from "../copy.js";
+import { Exact } from "./exact.js";
 import { Media, mediaOf } from "./media.js";
 
 const openDepth = 2;
@@ -8,26 +9,31 @@ const textShown = 2_000;
 
 /** A JSON value as a tree, with what it holds of images, audio and video shown as such. */
 export function Json({ value, name }: { readonly value: unknown; readonly name: string }) {
-  const text = typeof value === "string" ? value : JSON.stringify(value, undefined, 2);
+  const text = () => (typeof value === "string" ? value : JSON.stringify(value, undefined, 2));
   return (
     <div className="json">
       <p className="buttons">
         <Copy text={text} />
-        <a
-          className="small button"
-          download={`${name}.json`}
-          href={URL.createObjectURL(new Blob([text], { type: "application/json" }))}
-        >
+        <button type="button" className="small" onClick={() => download(`${name}.json`, text())}>
           Download
-        </a>
+        </button>
       </p>
       <Node value={value} depth={0} />
     </div>
   );
 }
 
+function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
 function Node({ label, value, depth }: { readonly label?: string; readonly value: unknown; readonly depth: number }) {
-  if (typeof value !== "object" || value === null) {
+  if (typeof value !== "object" || value === null || value instanceof Exact) {
     return (
       <div className="leaf">
         {label !== undefined && <span className="key">{label}: </span>}
@@ -68,6 +74,7 @@ function Branch({ label, value, depth }: BranchProps) {
 
 function Leaf({ value }: { readonly value: unknown }) {
   const [isWhole, setWhole] = useState(false);
+  if (value instanceof Exact) return <span className="plain">{value.text}</span>;
   if (typeof value !== "string") return <span className="plain">{String(value)}</span>;
   const media = mediaOf(value);
   if (media) return <Media {...media} />;

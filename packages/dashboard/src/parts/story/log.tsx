@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { client } from "../../session.js";
 import { Problem } from "../problem.js";
 import { Rows } from "../rows.js";
+import { useVisible } from "../use-visible.js";
 
 const linesKept = 2_000;
 const againMs = 2_000;
@@ -59,6 +60,7 @@ function useLog(path: string) {
   const [trouble, setTrouble] = useState<Error>();
   const [isOpening, setOpening] = useState(true);
   const [tries, setTries] = useState(0);
+  const isVisible = useVisible();
   // biome-ignore lint/correctness/useExhaustiveDependencies: another try reads it from its beginning
   useEffect(() => {
     const over = new AbortController();
@@ -70,11 +72,31 @@ function useLog(path: string) {
       setOpening(false);
       setTrouble(said);
     };
-    const add = (more: readonly LogLine[]) => setLines((before) => [...before, ...more].slice(-linesKept));
-    void follow(path, over.signal, tell, add);
+    const add = (more: readonly LogLine[]) => {
+      if (!over.signal.aborted) setLines((before) => [...before, ...more].slice(-linesKept));
+    };
+    // a browser has six connections for all its tabs
+    if (isVisible) void (/[?&]follow=true/.test(path) ? follow : readOnce)(path, over.signal, tell, add);
     return () => over.abort();
-  }, [path, tries]);
+  }, [path, tries, isVisible]);
   return { lines, isOpening, trouble, again: () => setTries(tries + 1) };
+}
+
+/** Reads a log to which nothing will be added. */
+async function readOnce(
+  path: string,
+  over: AbortSignal,
+  tell: (trouble: Error | undefined) => void,
+  add: (lines: readonly LogLine[]) => void,
+): Promise<void> {
+  try {
+    const reply = await client().open(path, { accept: "application/x-ndjson" }, over);
+    const lines = (await reply.text()).split("\n").filter((line) => line !== "");
+    tell(undefined);
+    add(lines.map((line) => JSON.parse(line) as LogLine));
+  } catch (error) {
+    tell(error as Error);
+  }
 }
 
 async function follow(
@@ -87,7 +109,7 @@ async function follow(
   let wasOpen = false;
   while (!over.aborted) {
     try {
-      const reply = await client().open(path, lastId === undefined ? {} : { "last-event-id": lastId });
+      const reply = await client().open(path, lastId === undefined ? {} : { "last-event-id": lastId }, over);
       wasOpen = true;
       tell(undefined);
       for await (const events of eventsOf(reply, over)) {

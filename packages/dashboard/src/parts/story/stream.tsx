@@ -1,17 +1,22 @@
 import { eventsOf } from "@millrace/api/client";
 import { useEffect, useState } from "react";
 import { client } from "../../session.js";
+import { readJson } from "./exact.js";
 import { Json } from "./json.js";
 
 const chunksKept = 5_000;
 
-/** What a job has streamed, as it comes. Reading it takes nothing from those who poll. */
+/** What a job has streamed, as it comes. It does not consume chunks that other clients poll for. */
 export function Stream({ endpointId, jobId }: { readonly endpointId: string; readonly jobId: string }) {
   const [chunks, setChunks] = useState<readonly unknown[]>([]);
   useEffect(() => {
     const over = new AbortController();
     async function listen() {
-      const reply = await client().open(`/v2/${endpointId}/stream/${jobId}`, { accept: "text/event-stream" });
+      const reply = await client().open(
+        `/v2/${endpointId}/stream/${jobId}`,
+        { accept: "text/event-stream" },
+        over.signal,
+      );
       let start: string | undefined;
       let parts: unknown[] = [];
       for await (const events of eventsOf(reply, over.signal)) {
@@ -20,9 +25,9 @@ export function Stream({ endpointId, jobId }: { readonly endpointId: string; rea
           // a chunk's id is the number of the job's start and its own: another start begins anew
           if (id?.split("-")[0] !== start) parts = [];
           start = id?.split("-")[0];
-          parts = [...parts, (JSON.parse(data) as { output: unknown }).output].slice(-chunksKept);
+          parts = [...parts, (readJson(data) as { output: unknown }).output].slice(-chunksKept);
         }
-        setChunks(parts);
+        if (!over.signal.aborted) setChunks(parts);
       }
     }
     setChunks([]);

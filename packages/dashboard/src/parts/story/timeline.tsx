@@ -67,7 +67,7 @@ function partsOf(job: StatusBody, story: JobStory, worker: Worker | undefined): 
   const endAt = story.finishedAt === undefined ? now : Date.parse(story.finishedAt);
   const parts = waits(queuedAt, takenAt ?? endAt, worker);
   if (takenAt !== undefined) {
-    const words = job.status === "IN_PROGRESS" ? "runs since" : "ran";
+    const words = job.status === "IN_PROGRESS" ? "running for" : "ran";
     parts.push({ kind: "ran", words, from: takenAt, until: Math.max(takenAt, endAt) });
   }
   return parts;

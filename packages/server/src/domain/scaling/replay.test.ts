@@ -18,13 +18,18 @@ const at = (ms: number, runMs = 1_000): PastJob => ({ at: 1_000_000 + ms, runMs 
 
 describe("A replay", () => {
   it("of no job is nothing", () => {
-    expect(replayed([])).toEqual({ waitP95Ms: 0, workerMs: 0, starts: 0 });
+    expect(replayed([])).toEqual({ neverRan: 0, waitP95Ms: 0, workerMs: 0, starts: 0 });
   });
 
   it("starts a worker for a job, which runs, and stops when it has been idle", () => {
     // 2 s of starting, 1 s of work, 5 s of idling
-    expect(replayed([at(0)])).toEqual({ waitP95Ms: 2_000, workerMs: 8_000, starts: 1 });
-    expect(replayed([at(0)], { idleTimeout: 60 })).toEqual({ waitP95Ms: 2_000, workerMs: 63_000, starts: 1 });
+    expect(replayed([at(0)])).toEqual({ neverRan: 0, waitP95Ms: 2_000, workerMs: 8_000, starts: 1 });
+    expect(replayed([at(0)], { idleTimeout: 60 })).toEqual({
+      neverRan: 0,
+      waitP95Ms: 2_000,
+      workerMs: 63_000,
+      starts: 1,
+    });
   });
 
   it("keeps a worker for a job that comes before it has been idle for long enough", () => {
@@ -47,7 +52,11 @@ describe("A replay", () => {
   });
 
   it("counts the time of workers that never stop only until the last job is over", () => {
-    expect(replayed([at(0)], { workersMin: 1 })).toEqual({ waitP95Ms: 2_000, workerMs: 3_000, starts: 1 });
+    expect(replayed([at(0)], { workersMin: 1 })).toEqual({ neverRan: 0, waitP95Ms: 2_000, workerMs: 3_000, starts: 1 });
+  });
+
+  it("tells how many jobs never ran", () => {
+    expect(replayed([at(0), at(1_000)], { workersMax: 0 })).toMatchObject({ neverRan: 2, starts: 0, workerMs: 0 });
   });
 
   it("goes on after a job that took no time", () => {

@@ -17,6 +17,8 @@ export interface ReplayFacts {
 
 /** What came of a replay. */
 export interface Replayed {
+  /** Jobs that no worker has taken in the end, because there may be none. */
+  readonly neverRan: number;
   readonly waitP95Ms: number;
   readonly workerMs: number;
   readonly starts: number;
@@ -86,7 +88,7 @@ class World {
     const still = this.#workers.reduce((sum, { since }) => sum + this.#now - since, 0);
     const sorted = this.#waits.toSorted((a, b) => a - b);
     const p95 = sorted[Math.max(0, Math.ceil(sorted.length * 0.95) - 1)] ?? 0;
-    return { waitP95Ms: p95, workerMs: this.#workerMs + still, starts: this.#starts };
+    return { neverRan: this.queue.length, waitP95Ms: p95, workerMs: this.#workerMs + still, starts: this.#starts };
   }
 
   /** Lets happen what is due, and decides; when to look again if nothing else happens. */

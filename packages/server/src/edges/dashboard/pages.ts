@@ -59,11 +59,11 @@ export async function dashboardPages(app: FastifyInstance, link: SignInLink | un
       .header("cache-control", "no-cache")
       .sendFile("index.html", { cacheControl: false });
   for (const path of pages) app.get(path, { schema: { hide: true } }, page);
-  // in a header: a token in a URL would be in logs
+  // in a header, and before that in the fragment of a link: a token in a URL would be in logs
   app.post("/sign-in/once", { schema: { hide: true } }, (request, reply) => {
     const [, token = ""] = /^Once (.+)$/.exec(request.headers.authorization ?? "") ?? [];
     const key = link?.redeem(token);
-    if (key === undefined) throw unauthorized("This link was used already, or has ended: sign in with a key.");
+    if (key === undefined) throw unauthorized("This link has already been used or has expired: sign in with a key.");
     return reply.header("cache-control", "no-store").send({ key });
   });
   app.get("/icon.svg", { schema: { hide: true } }, (_, reply) => reply.sendFile("icon.svg"));

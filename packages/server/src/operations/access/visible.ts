@@ -11,7 +11,7 @@ import type { Needs } from "../needs.js";
  * Whether a key is limited to chosen endpoints. Such a key sees those endpoints, their templates without the values of
  * environments, and their volumes' names, and no other managed resource.
  */
-const isBound = ({ scope }: ApiKey): boolean => scope.kind === "endpoints";
+export const isBound = ({ scope }: ApiKey): boolean => scope.kind === "endpoints";
 
 const own = ({ ownerNo }: ApiKey, resource: { readonly ownerNo: number }): boolean => resource.ownerNo === ownerNo;
 

@@ -1,23 +1,20 @@
 import type { Endpoint, EndpointSettings } from "../../domain/endpoints/endpoint.js";
 import { type PastJob, type Replayed, replay } from "../../domain/scaling/replay.js";
 import { coldStart, percentiles } from "../../domain/workers/cold-start.js";
-import { Refusal } from "../../errors.js";
+import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { JobTimes } from "../../store/index.js";
 import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 
-type TakenTimes = JobTimes & { readonly takenAt: number };
-const isTaken = (job: JobTimes): job is TakenTimes => job.takenAt !== undefined;
-
-const waitOf = ({ queuedAt, takenAt }: TakenTimes): number => Math.max(0, takenAt - queuedAt);
-const runOf = ({ takenAt, finishedAt }: TakenTimes): number | undefined =>
+const waitOf = ({ queuedAt, takenAt }: JobTimes): number => Math.max(0, takenAt - queuedAt);
+const runOf = ({ takenAt, finishedAt }: JobTimes): number | undefined =>
   finishedAt === undefined ? undefined : Math.max(0, finishedAt - takenAt);
 
 /** How long an endpoint's newest jobs waited and ran, in milliseconds, as a whole and over time. */
-export async function showTimings({ reader }: Needs<"reader">, endpoint: Endpoint) {
-  const jobs = (await reader.recent(endpoint.no, limits.timingsOf)).filter(isTaken);
+export async function showTimings({ reader, clock }: Needs<"reader" | "clock">, endpoint: Endpoint) {
+  const jobs = await reader.recent({ endpointNo: endpoint.no, limit: limits.timingsOf, now: clock.now() });
   const waits = percentiles(jobs.map(waitOf));
   const runs = percentiles(runsOf(jobs));
   return {
@@ -28,9 +25,9 @@ export async function showTimings({ reader }: Needs<"reader">, endpoint: Endpoin
   };
 }
 
-const runsOf = (jobs: readonly TakenTimes[]): number[] => jobs.flatMap((job) => runOf(job) ?? []);
+const runsOf = (jobs: readonly JobTimes[]): number[] => jobs.flatMap((job) => runOf(job) ?? []);
 
-function bucketsOf(jobs: readonly TakenTimes[]) {
+function bucketsOf(jobs: readonly JobTimes[]) {
   const times = jobs.map(({ queuedAt }) => queuedAt);
   const from = times.reduce((least, at) => Math.min(least, at), Number.POSITIVE_INFINITY);
   const until = times.reduce((most, at) => Math.max(most, at), 0);
@@ -61,18 +58,21 @@ export async function replayScaling(
   endpoint: Endpoint,
   changed: ReplayedSettings,
 ) {
+  const { workersMin, workersMax } = { ...endpoint.settings, ...changed };
+  if (workersMin > workersMax) throw invalid("'workersMin' must not be more than 'workersMax'.");
   if (needs.replays.waitingOf(endpoint.ownerNo) >= limits.replaysPerOwner)
     throw new Refusal("UNAVAILABLE", "Several what-ifs of yours wait already: ask again in a second.", {
       retryAfterSeconds: 1,
     });
   return needs.replays.do(endpoint.ownerNo, async () => {
-    const { workersMin, workersMax } = { ...endpoint.settings, ...changed };
     const workers = Math.max(workersMin, endpoint.settings.workersMin, Math.min(limits.replayedJobs, workersMax));
+    const limit = Math.min(limits.replayedJobs, Math.ceil(limits.replayedSteps / Math.max(1, workers)));
+    const now = needs.clock.now();
     const [recent, startMs] = await Promise.all([
-      needs.reader.recent(endpoint.no, Math.min(limits.replayedJobs, Math.ceil(limits.replayedSteps / workers))),
+      needs.reader.recent({ endpointNo: endpoint.no, limit, now }),
       usualStartMs(needs, endpoint),
     ]);
-    const jobs = recent.filter(isTaken).map((job) => pastOf(job, needs.clock.now()));
+    const jobs = recent.map((job) => pastOf(job, now));
     jobs.sort((a, b) => a.at - b.at);
     const facts = { slots: needs.registry.slots(endpoint), startMs };
     const run = (settings: EndpointSettings) => inTurns(replay(jobs, settings, facts), endpoint);
@@ -84,7 +84,7 @@ export async function replayScaling(
   });
 }
 
-const pastOf = (job: TakenTimes, now: number): PastJob => ({
+const pastOf = (job: JobTimes, now: number): PastJob => ({
   at: job.queuedAt,
   runMs: runOf(job) ?? Math.max(0, now - job.takenAt),
 });

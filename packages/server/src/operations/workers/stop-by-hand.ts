@@ -2,6 +2,7 @@ import type { ApiKey } from "../../domain/access/key.js";
 import { isPod } from "../../domain/pods/pod.js";
 import { workerState } from "../../domain/workers/worker.js";
 import { Refusal } from "../../errors.js";
+import { auditing } from "../../store/audit.js";
 import { type Caller, changeAs } from "../access/change-as.js";
 import type { LiveWorker, Needs } from "../needs.js";
 import { ownWorker, showWorker } from "./show-workers.js";
@@ -15,7 +16,10 @@ const refused = (why: string) => new Refusal("INVALID_STATE", why);
 export const stopByHand = (needs: Stopping, asking: Caller, workerId: string) =>
   changed(needs, asking, workerId, async ({ worker }) => {
     const why = "stopped by hand";
-    if (worker.row.readyAt === undefined) await stopWorker(needs, worker, why, needs.here.stopGraceMs);
+    auditing.note({ action: "worker.stop", resource: workerId });
+    // one that takes no jobs now holds none
+    if (worker.row.readyAt === undefined || worker.row.wanted === "paused")
+      await stopWorker(needs, worker, why, needs.here.stopGraceMs);
     else await closeWorker(needs, worker, why);
   });
 
@@ -30,6 +34,7 @@ export const pauseByHand = (needs: Stopping, asking: Caller, workerId: string) =
     const held = (await needs.tallies.holdings(endpoint.no)).get(worker.row.no) ?? 0;
     const state = workerState(worker.row, held);
     if (state !== "idle") throw refused(`Only an idle worker can be paused, and this one is ${state}.`);
+    auditing.note({ action: "worker.pause", resource: workerId });
     await pauseWorker(needs, worker, "paused by hand");
   });
 

@@ -75,12 +75,15 @@ export function reads(setting: () => Setting): void {
       const later = await scene.submit();
       await scene.take(first, 2);
       await scene.settle(later, first, failed("broken"));
-      expect(await scene.stores.reader.recent(scene.endpointNo, 10)).toEqual([
+      await scene.submit(); // nobody has taken it
+      const recent = { endpointNo: scene.endpointNo, limit: 10, now: scene.now };
+      expect(await scene.stores.reader.recent(recent)).toEqual([
         { status: "FAILED", queuedAt: scene.now, takenAt: scene.now, finishedAt: scene.now },
         { status: "IN_PROGRESS", queuedAt: scene.now, takenAt: scene.now, finishedAt: undefined },
       ]);
-      expect(await scene.stores.reader.recent(scene.endpointNo, 1)).toHaveLength(1);
-      expect(await scene.stores.reader.recent(scene.endpointNo + 1, 10)).toEqual([]);
+      expect(await scene.stores.reader.recent({ ...recent, limit: 1 })).toHaveLength(1);
+      expect(await scene.stores.reader.recent({ ...recent, endpointNo: scene.endpointNo + 1 })).toEqual([]);
+      expect(await scene.stores.reader.recent({ ...recent, now: scene.now + 8 * 24 * 3_600_000 })).toEqual([]);
     });
 
     it("find overdue jobs, the longest first, and when to look next", async () => {

@@ -34,7 +34,7 @@ export const readerSql = {
   find: `SELECT a.n, ${jobSql.jobColumnsBounded} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
     JOIN job j ON j.endpoint_no = a.endpoint_no AND j.id = a.id AND j.expires_at > a.now ${joined}`,
   submission: "SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = $1",
-  recent: recentSql("$1", "$2"),
+  recent: recentSql("$1", "$2", "$3", "$4"),
   happened: happenedSql("$1", limits.happeningsShown),
   list: statement(pageNames, page()),
   listStatus: statement([...pageNames, "status"], page(" AND j.status = :status")),
@@ -109,8 +109,8 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
       );
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    recent: async (endpointNo, limit) =>
-      (await reads.read<TimesRow>(readerSql.recent, [endpointNo, limit])).map(toTimes),
+    recent: async ({ endpointNo, now, limit }) =>
+      (await reads.read<TimesRow>(readerSql.recent, [endpointNo, now, limits.recentSearched, limit])).map(toTimes),
     happened: async (jobNo) => (await reads.read<HappeningRow>(readerSql.happened, [jobNo])).map(toHappening).reverse(),
     list: async ({
       endpointNo,

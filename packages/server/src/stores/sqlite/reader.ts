@@ -46,7 +46,11 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     submission: db.prepare(
       `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config FROM job_input i WHERE job_no = ?`,
     ),
-    recent: db.prepare(recentSql("?", "?")),
+    recent: prepareNamed(
+      db,
+      ["endpointNo", "now", "rows", "limit"],
+      recentSql(":endpointNo", ":now", ":rows", ":limit"),
+    ),
     happened: db.prepare(happenedSql("?", limits.happeningsShown)),
     list: prepareNamed(db, ["endpointNo", "beforeNo", "from", "now", "limit", "bytesMax"], page(listed)),
     // a job's status may have changed since the search found it
@@ -159,7 +163,8 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
       const row = sql.submission.get(jobNo);
       return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
     },
-    recent: (endpointNo, limit) => turns.run(["pages"], () => sql.recent.all(endpointNo, limit).map(toTimes)),
+    recent: (query) =>
+      turns.run(["pages"], () => sql.recent.all({ ...query, rows: limits.recentSearched }).map(toTimes)),
     happened: async (jobNo) => sql.happened.all(jobNo).map(toHappening).reverse(),
     list: async (query) => {
       const { status, limit, bytesMax = anySize, beforeNo = Number.MAX_SAFE_INTEGER, now } = query;

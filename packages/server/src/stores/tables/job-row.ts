@@ -55,16 +55,22 @@ export const toHappening = ({ at, event, worker_id, note }: HappeningRow): JobHa
   ...(note === null ? {} : { note }),
 });
 
-/** When an endpoint's newest jobs came, were taken and ended; both arguments are parameters. */
-export const recentSql = (endpointNo: string, limit: string) => `SELECT status, queued_at, taken_at, finished_at
-  FROM job WHERE endpoint_no = ${endpointNo} ORDER BY no DESC LIMIT ${limit}`;
+/**
+ * When an endpoint's newest jobs that a worker has taken came, were taken and ended; all arguments are parameters. Only
+ * so many rows are looked at: any number of others may wait.
+ */
+export const recentSql = (endpointNo: string, now: string, rows: string, limit: string) => `
+  SELECT status, queued_at, taken_at, finished_at FROM (
+    SELECT no, status, queued_at, taken_at, finished_at, expires_at FROM job
+    WHERE endpoint_no = ${endpointNo} ORDER BY no DESC LIMIT ${rows}) newest
+  WHERE taken_at IS NOT NULL AND expires_at > ${now} ORDER BY no DESC LIMIT ${limit}`;
 
 export type TimesRow = Pick<JobRow, "status" | "queued_at" | "taken_at" | "finished_at">;
 
 export const toTimes = ({ status, queued_at, taken_at, finished_at }: TimesRow): JobTimes => ({
   status: statusOf(status),
   queuedAt: queued_at,
-  takenAt: optional(taken_at),
+  takenAt: taken_at as number,
   finishedAt: optional(finished_at),
 });
 

@@ -100,7 +100,7 @@ describe("GET /v1/events", () => {
     open.add(client);
     const headers = { authorization: `Bearer ${scene.key}` };
     const reply = await fetch(`${http.url}/v1/events`, { headers, signal: client.signal });
-    for (let n = 0; n <= limits.newsItemsMax; n++) scene.parts.news.note(`endpoint ${n}`, "jobs");
+    for (let n = 0; n <= limits.newsItemsMax; n++) scene.parts.news.note(`endpoint ${n}`, "jobs", scene.admin.ownerNo);
     await rest();
     const said: string[] = [];
     for await (const events of eventsOf(reply)) {

@@ -15,7 +15,8 @@ const schema = {
   tags: ["endpoints"],
   response: {
     200: {
-      description: "Server-sent events: `changed` names endpoints and what has changed of them; `missed` means all.",
+      description:
+        "Server-sent events: `changed` names endpoints and what has changed of them; `missed`: reload everything.",
       content: { "text/event-stream": { schema: Type.String() }, "application/json": { schema: api.NewsItems } },
     },
     ...errors,
@@ -43,6 +44,7 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
   app.get("/events", { schema }, (request, reply) => {
     const { caller } = request;
     const gone = goneOf(reply);
+    if (gone.aborted || parts.draining.aborted) return reply;
     const leave = admit(caller.ownerNo);
     holdFor(parts, caller, reply, () => true);
     const { raw } = reply.hijack();
@@ -57,7 +59,7 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
     let hasMissed = false;
     const send = (event: string, data: unknown) => raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     const ignore = followNews(parts, caller, (items) => {
-      // a reader that falls behind looks at everything again, instead of having it kept for it
+      // a slow reader reloads everything: nothing is buffered for it
       if (raw.writableNeedDrain) hasMissed = true;
       else if (items === "much") send("missed", {});
       else send("changed", items);
@@ -66,26 +68,32 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
       if (hasMissed) send("missed", {});
       hasMissed = false;
     });
-    const stillHere = realTime.every(
-      limits.sseKeepAliveMs,
-      () => raw.writableNeedDrain || raw.write(": still here\n\n"),
-    );
+    let stalledFor = 0;
+    const stillHere = realTime.every(limits.sseKeepAliveMs, () => {
+      stalledFor = raw.writableNeedDrain ? stalledFor + limits.sseKeepAliveMs : 0;
+      // whoever reads nothing takes a place that others wait for
+      if (stalledFor > limits.readerStallMs) close();
+      else if (!raw.writableNeedDrain) raw.write(": still here\n\n");
+    });
     // what happens on other servers is not heard of here
     const elsewhere = realTime.every(limits.newsElsewhereMs, () => {
       if (parts.registry.servers.length > 1 && !raw.writableNeedDrain) send("missed", {});
     });
-    const end = () => raw.end();
-    parts.draining.addEventListener("abort", end);
+    let isClosed = false;
     const close = () => {
+      if (isClosed) return;
+      isClosed = true;
       ignore();
       leave();
       realTime.cancel(stillHere);
       realTime.cancel(elsewhere);
-      parts.draining.removeEventListener("abort", end);
+      parts.draining.removeEventListener("abort", close);
       raw.destroy();
     };
-    if (gone.aborted) close();
-    else gone.addEventListener("abort", close);
+    parts.draining.addEventListener("abort", close);
+    gone.addEventListener("abort", close);
+    raw.once("close", close);
+    if (gone.aborted || raw.destroyed) close();
     return reply;
   });
 }

@@ -61,6 +61,14 @@ describe("GET /v1/endpoints/{id}/jobs/{jobId}", () => {
     });
   });
 
+  it("shows no webhook to a key of chosen endpoints", async () => {
+    const jobId = await scene.submit(endpoint, { input: {}, webhook: "https://receiver.example/hook?token=secret" });
+    await scene.addKey("mr_chosen", scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "read" } });
+    const { status, text } = await http.get(of(`jobs/${jobId}`), { key: "mr_chosen" });
+    expect(status).toBe(200);
+    expect(text).not.toContain("token");
+  });
+
   it("tells of retries, the last hundred of them", async () => {
     const worker = await scene.worker(endpoint);
     const jobId = await scene.submit(endpoint);
@@ -160,12 +168,17 @@ describe("GET /v1/endpoints/{id}/scaling/replay", () => {
     expect(await Promise.all(counts)).toEqual([120, 100]);
   });
 
-  it.each(["workersMax=-1", "workersMax=x", "idleTimeout=0", "scalerValue=1.5", "scalerType=NONE", "workersMin=10001"])(
-    "refuses %s",
-    async (query) => {
-      expect((await http.get(of(`scaling/replay?${query}`))).status).toBe(400);
-    },
-  );
+  it.each([
+    "workersMax=-1",
+    "workersMax=x",
+    "idleTimeout=0",
+    "scalerValue=1.5",
+    "scalerType=NONE",
+    "workersMin=10001",
+    "workersMin=9",
+  ])("refuses %s", async (query) => {
+    expect((await http.get(of(`scaling/replay?${query}`))).status).toBe(400);
+  });
 
   it("refuses a user who has several waiting, and nobody else", async () => {
     let go = () => {};

@@ -72,7 +72,7 @@ export function jobStoryRoutes(app: FastifyInstance, parts: Parts): void {
   app.get(
     "/endpoints/:endpointId/jobs/:jobId",
     doc("When and why everything happened to a job", "endpoints", api.JobStory, ids),
-    async (request) => jobStory(parts, endpointOf(request), idOf(request, "jobId")),
+    async (request) => jobStory(parts, request.caller, endpointOf(request), idOf(request, "jobId")),
   );
   app.get(
     "/endpoints/:endpointId/jobs/:jobId/input",

@@ -26,6 +26,8 @@ describe("POST /v1/workers/{id}/stop", () => {
     expect((await scene.take(worker!)).map(({ id }) => id)).toEqual([jobId]);
     const { status, json } = await act(worker!.row.id, "stop");
     expect([status, json.state, json.why]).toEqual([200, "closing", "stopped by hand"]);
+    const audit = (await http.get("/v1/audit?action=worker.stop")).json.entries;
+    expect(audit.map(({ resource }: { resource: string }) => resource)).toEqual([worker!.row.id]);
     const next = await scene.submit(endpoint);
     expect(await scene.take(worker!)).toEqual([]);
     await scene.done(worker!, jobId);
@@ -54,6 +56,7 @@ describe("POST /v1/workers/{id}/pause", () => {
     await scene.take(worker);
     const { status, json } = await act(worker.row.id, "pause");
     expect([status, json.state, json.why]).toEqual([200, "paused", "paused by hand"]);
+    expect((await act(worker.row.id, "stop")).json).toMatchObject({ state: "stopping", why: "stopped by hand" });
     const other = await scene.worker(await scene.endpoint());
     await scene.take(other);
     expect((await act(other.row.id, "pause")).json.error).toMatch(/with FlashBoot can be paused/);
