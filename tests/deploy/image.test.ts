@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -37,6 +37,10 @@ function makeBase(name: string): void {
   const registry = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim();
   engine.makeImage(name, {
     programs: [process.execPath, "/bin/sh", ...tools],
+    // what builds the dashboard loads libraries that every Debian has
+    libraries: globSync(["node_modules/@rolldown/*/*.node", "node_modules/lightningcss-*/*.node"], { cwd: root }).map(
+      (path) => join(root, path),
+    ),
     files: {
       "/npm": join(folder, "node_modules/npm"),
       "/usr/bin/npm": join(folder, "npm"),
