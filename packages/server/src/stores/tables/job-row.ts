@@ -60,10 +60,9 @@ export const toHappening = ({ at, event, worker_id, note }: HappeningRow): JobHa
  * so many rows are looked at: any number of others may wait.
  */
 export const recentSql = (endpointNo: string, now: string, rows: string, limit: string) => `
-  SELECT status, queued_at, taken_at, finished_at FROM (
-    SELECT no, status, queued_at, taken_at, finished_at, expires_at FROM job
-    WHERE endpoint_no = ${endpointNo} ORDER BY no DESC LIMIT ${rows}) newest
-  WHERE taken_at IS NOT NULL AND expires_at > ${now} ORDER BY no DESC LIMIT ${limit}`;
+  SELECT status, queued_at, taken_at, finished_at FROM job WHERE endpoint_no = ${endpointNo}
+    AND no > coalesce((SELECT no FROM job WHERE endpoint_no = ${endpointNo} ORDER BY no DESC LIMIT 1 OFFSET ${rows}), 0)
+    AND taken_at IS NOT NULL AND expires_at > ${now} ORDER BY no DESC LIMIT ${limit}`;
 
 export type TimesRow = Pick<JobRow, "status" | "queued_at" | "taken_at" | "finished_at">;
 
