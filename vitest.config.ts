@@ -3,8 +3,9 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { filesOf } from "./scripts/gears.mjs";
 
-/** What judges how soon a server answers: nothing else runs beside it. */
+/** What judges how soon a server answers, and browsers, which take both cores: nothing else runs beside them. */
 const alone = [
+  "tests/pages/dashboard/*.test.ts",
   "tests/faults/hostile-callers.test.ts",
   "tests/faults/hostile-load.test.ts",
   "tests/faults/openai-readers.test.ts",

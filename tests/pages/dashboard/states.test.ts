@@ -41,15 +41,15 @@ describe("A page whose reply is late, and then a failure", () => {
     const { path, full, reads, isInstant } = shown;
     const replies = takeOver(reads);
     const page = await dashboard.visit(path(ids), { before: replies.before, provoked: /^500 / });
-    if (!isInstant) await page.getByRole("status", { name: "Loading" }).first().waitFor({ timeout: 10_000 });
+    if (!isInstant) await page.getByRole("status", { name: "Loading" }).first().waitFor({ timeout: 30_000 });
     await rail(page).waitFor();
     await page.evaluate(`document.querySelector("nav[aria-label=Main]").title = "the first"`);
 
     await replies.fail();
     const alert = page.getByRole("alert").filter({ hasText: failure.error });
-    await alert.waitFor({ timeout: 10_000 });
+    await alert.waitFor({ timeout: 30_000 });
     replies.pass();
-    await alert.getByRole("button", { name: "Try again" }).click({ timeout: 10_000 });
+    await alert.getByRole("button", { name: "Try again" }).click({ timeout: 30_000 });
     await sees(page, full);
     expect(await alert.count()).toBe(0);
     expect(await rail(page).getAttribute("title"), "the rail was made anew").toBe("the first");
