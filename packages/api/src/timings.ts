@@ -16,7 +16,7 @@ export const Timings = Type.Object({
       jobs: count("Jobs submitted in it."),
       failed: count("How many of them failed or ran too long."),
       waitMs: span("Their median wait, in milliseconds."),
-      executionMs: Type.Optional(span("The median run of those that have ended, in milliseconds.")),
+      executionMs: Type.Optional(span("The median execution time of the finished ones, in milliseconds.")),
     }),
     {
       description:

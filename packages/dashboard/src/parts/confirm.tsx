@@ -33,7 +33,7 @@ export function Confirm({
           className="stack"
           onSubmit={(event) => {
             event.preventDefault();
-            event.stopPropagation(); // it is no submission of a form around this button
+            event.stopPropagation(); // a form around this button must not be submitted too
             action.run();
           }}
         >

@@ -48,7 +48,7 @@ export class News {
     if (what) this.note(event.endpointId, what);
   };
 
-  /** Notes a change that is no event. `ownerNo`: whose it is, if it may have been deleted. */
+  /** Notes a change that no event reports. `ownerNo` is the owner of an endpoint that may just have been deleted. */
   note(endpointId: string, what: Changed, ownerNo?: number): void {
     if (this.#listeners.size === 0) return;
     const noted = this.#changed.get(endpointId) ?? { what: new Set(), ownerNo };

@@ -2,12 +2,12 @@ import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
 import { realTime } from "../../../clock.js";
-import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { followNews } from "../../../operations/access/follow-news.js";
 import type { Parts } from "../../../operations/needs.js";
 import { holdFor } from "../../shared/access.js";
 import { goneOf } from "../../shared/logs/follow-log.js";
+import { beginEvents, OpenStreams } from "../../shared/replies/open-streams.js";
 import { errors } from "../route-schema.js";
 
 const schema = {
@@ -23,21 +23,11 @@ const schema = {
   },
 };
 
-const followersOf = new Map<number, number>();
-
-/** Counts one who follows the news; the returned function takes it out again. */
-function admit(ownerNo: number): () => void {
-  const own = followersOf.get(ownerNo) ?? 0;
-  const all = [...followersOf.values()].reduce((sum, each) => sum + each, 0);
-  if (own >= limits.newsFollowersPerOwner || all >= limits.newsFollowersMax)
-    throw new Refusal("UNAVAILABLE", "Too many streams of events are open: close one.", { retryAfterSeconds: 5 });
-  followersOf.set(ownerNo, own + 1);
-  return () => {
-    const left = (followersOf.get(ownerNo) ?? 1) - 1;
-    if (left > 0) followersOf.set(ownerNo, left);
-    else followersOf.delete(ownerNo);
-  };
-}
+const followers = new OpenStreams({
+  most: limits.newsFollowersMax,
+  perOwner: limits.newsFollowersPerOwner,
+  refusal: "Too many streams of events are open: close one.",
+});
 
 /** One stream of everything that changes for a caller. */
 export function eventRoutes(app: FastifyInstance, parts: Parts): void {
@@ -45,17 +35,9 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
     const { caller } = request;
     const gone = goneOf(reply);
     if (gone.aborted || parts.draining.aborted) return reply;
-    const leave = admit(caller.ownerNo);
+    const leave = followers.admit(caller.ownerNo);
     holdFor(parts, caller, reply, () => true);
-    const { raw } = reply.hijack();
-    raw.writeHead(200, {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache, no-transform",
-      "x-content-type-options": "nosniff",
-      "x-request-id": request.id,
-      "x-accel-buffering": "no",
-    });
-    raw.flushHeaders();
+    const raw = beginEvents(reply);
     let hasMissed = false;
     const send = (event: string, data: unknown) => raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     const ignore = followNews(parts, caller, (items) => {

@@ -28,7 +28,7 @@ const expectShape = (answer: Answer, schema: TSchema) => {
 const iso = (ms: number) => new Date(ms).toISOString();
 
 describe("GET /v1/endpoints/{id}/jobs/{jobId}", () => {
-  it("tells when a job came, was taken and ended, and by whom", async () => {
+  it("tells when a job was submitted, taken and finished, and by which worker", async () => {
     const began = scene.clock.now();
     const worker = await scene.worker(endpoint);
     const webhook = "https://receiver.example/hook";

@@ -1,15 +1,14 @@
 import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { realTime } from "../../../clock.js";
-import type { ApiKey } from "../../../domain/access/key.js";
 import { FairLine } from "../../../domain/fair-line.js";
-import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { noRoom } from "../../../operations/jobs/lend-status.js";
 import { type LogEvent, positionsOf, type Shown } from "../../../operations/logs/follow-logs.js";
 import type { LogAsk, LogPage, LogParts } from "../../../operations/logs/read-logs.js";
 import type { Parts } from "../../../operations/needs.js";
 import { turns } from "../../../turns.js";
+import { beginEvents, OpenStreams } from "../replies/open-streams.js";
 import { goneSignal } from "../replies/replies.js";
 
 export type LogRouteParts = Parts & LogParts;
@@ -45,26 +44,11 @@ export function goneOf(reply: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-let followers = 0;
-const followersOf = new Map<number, number>();
-
-/** Counts a follower; the returned function removes it again. */
-function admitFollower({ ownerNo }: ApiKey): () => void {
-  const own = followersOf.get(ownerNo) ?? 0;
-  if (followers >= limits.logFollowersMax || own >= limits.logFollowersPerOwner) {
-    throw new Refusal("UNAVAILABLE", "Too many logs are being followed; end one, or read this one without follow.", {
-      retryAfterSeconds: 5,
-    });
-  }
-  followers++;
-  followersOf.set(ownerNo, own + 1);
-  return () => {
-    followers--;
-    const left = (followersOf.get(ownerNo) ?? 1) - 1;
-    if (left > 0) followersOf.set(ownerNo, left);
-    else followersOf.delete(ownerNo);
-  };
-}
+const followers = new OpenStreams({
+  most: limits.logFollowersMax,
+  perOwner: limits.logFollowersPerOwner,
+  refusal: "Too many logs are being followed; end one, or read this one without follow.",
+});
 
 /**
  * Sends a log as server-sent events: first the lines that are there already, then new ones as they come, at the pace of
@@ -78,21 +62,13 @@ export async function followLog(
   { textsOf, end: farewell }: EventForm,
 ): Promise<unknown> {
   if (gone.aborted) return reply.hijack();
-  const leave = admitFollower(request.caller);
+  const leave = followers.admit(request.caller.ownerNo);
   const over = new AbortController();
   const end = () => over.abort();
   gone.addEventListener("abort", end);
   parts.draining.addEventListener("abort", end);
   if (gone.aborted || parts.draining.aborted) end();
-  const { raw } = reply.hijack();
-  raw.writeHead(200, {
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-cache, no-transform",
-    "x-content-type-options": "nosniff",
-    "x-request-id": request.id,
-    "x-accel-buffering": "no",
-  });
-  raw.flushHeaders();
+  const raw = beginEvents(reply);
   const stillHere = realTime.every(limits.sseKeepAliveMs, () => raw.writableNeedDrain || raw.write(": still here\n\n"));
   const write = async (event: LogEvent) => {
     for (const text of textsOf(event)) {
