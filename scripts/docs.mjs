@@ -1,7 +1,9 @@
-// `npm run docs`: writes docs/reference/ from the code; with --check it writes nothing and fails if the pages differ.
+// `npm run docs`: writes docs/reference/ from the code, and builds the guide; with --check it writes nothing and fails if the pages differ.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { graphqlPage, restPage } from "./api-pages.mjs";
+import { buildGuide } from "./guide.mjs";
 import { build, installPackages, main, root } from "./set-up.mjs";
 import { Shapes } from "./shapes.mjs";
 
@@ -113,6 +115,7 @@ await main(async () => {
   await installPackages();
   await build();
   const openApi = await openApiDocuments();
+  const documents = Object.values(openApi).map((text) => JSON.parse(text));
   const pages = {
     ...openApi,
     "settings.md": await settingsPage(),
@@ -120,12 +123,15 @@ await main(async () => {
     "compatibility.md": await compatibilityPage(),
     "schema.sql": await schemaDump(),
     "millrace.schema.json": await deploySchema(),
-    "commands.md": await commandsPage(Object.values(openApi).map((text) => JSON.parse(text))),
+    "commands.md": await commandsPage(documents),
+    "rest.md": restPage(documents),
+    "graphql.md": await graphqlPage(),
   };
   const differing = Object.entries(pages).filter(([name, text]) => read(name) !== text);
   if (!isCheck) {
     mkdirSync(reference, { recursive: true });
     for (const [name, text] of differing) writeFileSync(join(reference, name), text);
+    await buildGuide();
   }
   for (const [name] of differing)
     console.log(`docs/reference/${name} ${isCheck ? "differs: run npm run docs" : "written"}`);

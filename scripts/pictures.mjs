@@ -1,4 +1,4 @@
-// `npm run pictures`: makes the pictures of docs/pictures anew, from a server of its own with some jobs.
+// `npm run pictures`: makes the pictures of docs/guide/pictures anew, from a server of its own with some jobs.
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { build, main, root } from "./set-up.mjs";
 
-const pictures = join(root, "docs/pictures");
+const pictures = join(root, "docs/guide/pictures");
 const size = { width: 1_200, height: 760 };
 const handler = `
 const rest = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

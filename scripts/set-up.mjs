@@ -87,8 +87,13 @@ export async function build() {
     // after the compiler, which would otherwise seem to have written later
     // for use, even if it is built for tests
     const env = { ...process.env, NODE_ENV: "production" };
-    const [dashboard] = await Promise.all([run(join(bin, "vite"), ["build", "packages/dashboard"], { env }), bundle()]);
+    const [dashboard, guide] = await Promise.all([
+      run(join(bin, "vite"), ["build", "packages/dashboard"], { env }),
+      run(process.execPath, [join(root, "scripts/guide.mjs")]),
+      bundle(),
+    ]);
     if (dashboard.code !== 0) throw new SetUpFailure("The dashboard cannot be built:", dashboard.output);
+    if (guide.code !== 0) throw new SetUpFailure("The guide cannot be built:", guide.output);
     writeFileSync(buildStamp, `${sources}\n`);
   });
   linkCommand();
@@ -108,12 +113,12 @@ MILLRACE_CLONE=$root exec sh "$root/scripts/node.sh" "$root/packages/cli/dist/ma
 `;
 
 const buildStamp = join(cache, "build-stamp");
-const dashboardPage = join(root, "packages/dashboard/dist/app/index.html");
+const webPages = ["app", "guide"].map((name) => join(root, "packages/dashboard/dist", name, "index.html"));
 
 function isBuilt() {
   if (readText(buildStamp)?.trim() !== sourcesNow()) return false;
   const compiled = packageNames().map((name) => writtenAt(join(root, "packages", name, "dist", ".tsbuildinfo")));
-  return compiled.every((at) => at > 0 && at < writtenAt(bundleFile)) && existsSync(dashboardPage);
+  return compiled.every((at) => at > 0 && at < writtenAt(bundleFile)) && webPages.every(existsSync);
 }
 
 /** A fingerprint of all inputs of a build: names, sizes and modification times. */
@@ -125,6 +130,8 @@ export function sourcesNow() {
     ...packages.flatMap((path) => filesUnder(join(path, "src"))).filter((path) => !/\.test\.tsx?$/.test(path)),
     ...["index.html", "vite.config.ts"].map((name) => join("packages/dashboard", name)),
     ...filesUnder("packages/dashboard/public"),
+    ...["docs/guide", "docs/reference"].flatMap(filesUnder).filter((path) => !path.endsWith(".openapi.json")),
+    "scripts/guide.mjs",
   ];
   return hashOf(files.map(fileState).sort().join("\n"));
 }

@@ -41,7 +41,7 @@ it("What is missing is named with the command that mends it, and is no failure",
     words: expect.stringContaining("none.sock"),
     mend: "apt install docker.io",
   });
-  expect(found.GPUs).toMatchObject({ is: "missing", mend: "docs/gpu-machine.md" });
+  expect(found.GPUs).toMatchObject({ is: "missing", mend: "docs/guide/gpus.md" });
   expect(found.server).toMatchObject({ is: "missing", mend: "npm start" });
   for (const each of Object.values(found)) expect(each.is === "fine").toBe(each.mend === undefined);
 });

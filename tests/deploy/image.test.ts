@@ -62,9 +62,10 @@ function copyContext(): string {
   mkdirSync(join(context, "deploy"), { recursive: true });
   for (const name of ["package.json", "package-lock.json", "tsconfig.base.json", "tsconfig.json", "LICENSE"])
     cpSync(join(root, name), join(context, name));
-  for (const name of ["deploy/Dockerfile", "scripts/bundle.mjs"]) cpSync(join(root, name), join(context, name));
+  const scripts = ["scripts/bundle.mjs", "scripts/guide.mjs"];
+  for (const name of ["deploy/Dockerfile", ...scripts]) cpSync(join(root, name), join(context, name));
   const filter = (path: string) => !["node_modules", "dist"].includes(basename(path));
-  cpSync(join(root, "packages"), join(context, "packages"), { recursive: true, filter });
+  for (const name of ["packages", "docs"]) cpSync(join(root, name), join(context, name), { recursive: true, filter });
   return context;
 }
 

@@ -15,7 +15,7 @@ describe("a page that repeats figures from the code", () => {
   });
 
   it("has the connections of a server to PostgreSQL from the limits", () => {
-    const text = page("docs/deployment.md").replaceAll("\n", " ");
+    const text = page("docs/guide/deployment.md").replaceAll("\n", " ");
     const [, most, list = ""] = /at most (\d+) connections: ([^.]+)\./.exec(text) ?? [];
     const parts = [...list.matchAll(/\d+/g)].map(([number]) => Number(number));
     const { readersMax, textReadersMax, tableReadersMax, ownReadersMax, wordLanes } = limits;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Ending, makeFolder } from "../e2e/handlers.js";
 import { freePort, root, until } from "../harness.js";
 
-/** The languages of the receivers in `docs/webhooks.md`: how its code block is marked, and how it is started. */
+/** The languages of the receivers in `docs/guide/webhooks.md`: how its code block is marked, and how it is started. */
 const languages = {
   Python: { mark: "python", file: "receiver.py", command: (file: string) => ["python3", file] },
   "Node.js": { mark: "js", file: "receiver.mjs", command: (file: string) => [process.execPath, file] },
@@ -34,9 +34,9 @@ export interface RunningReceiver {
 
 export async function startReceiver(test: Ending, language: Language, secret: string): Promise<RunningReceiver> {
   const { mark, file, command } = languages[language];
-  const page = readFileSync(join(root, "docs/webhooks.md"), "utf8");
-  const [, source] = new RegExp(`^\`\`\`${mark}\\n(.*?)^\`\`\``, "ms").exec(page) ?? [];
-  if (source === undefined) throw new Error(`docs/webhooks.md has no block of ${mark}`);
+  const page = readFileSync(join(root, "docs/guide/webhooks.md"), "utf8");
+  const [, source] = new RegExp(`^\`\`\`${mark}\\b.*?\\n(.*?)^\`\`\``, "ms").exec(page) ?? [];
+  if (source === undefined) throw new Error(`docs/guide/webhooks.md has no block of ${mark}`);
   const path = join(makeFolder(test), file);
   writeFileSync(path, source);
   const port = await freePort();

@@ -30,7 +30,7 @@ function signed({ id = "msg_1", timestamp = minutesAgo(0), text = body, by = [se
   };
 }
 
-describe.each(languageNames)("the receiver in docs/webhooks.md for %s", (language) => {
+describe.each(languageNames)("the receiver in docs/guide/webhooks.md for %s", (language) => {
   const undos: (() => Promise<void> | void)[] = [];
   const ending = { onTestFinished: (undo: () => Promise<void> | void) => void undos.unshift(undo) };
   let receiver: RunningReceiver;

@@ -106,7 +106,7 @@ async function gpus(env: Env, folder: string): Promise<Finding> {
   if (code === 0 && output !== "") return { what: "GPUs", is: "fine", words: output.split("\n").join("; ") };
   const words =
     code === null ? "no nvidia-smi: no NVIDIA GPU, or no driver" : `nvidia-smi fails: ${output.split("\n")[0]}`;
-  return { what: "GPUs", is: "missing", words, mend: "docs/gpu-machine.md" };
+  return { what: "GPUs", is: "missing", words, mend: "docs/guide/gpus.md" };
 }
 
 function disk(env: Env, folder: string): Finding {

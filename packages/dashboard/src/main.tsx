@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { wearKept } from "./parts/frame/theme.js";
+import { wearKept } from "./parts/frame/kept-theme.js";
 import { makeRouter } from "./router.js";
 import { signInByLink } from "./session.js";
 import "./styles/base.css";

@@ -74,7 +74,11 @@ async function local(
 /** Builds the folder's Dockerfile into an image of the local engine, under a new tag each time. */
 async function build(folder: string, name: string, terminal: Terminal): Promise<string> {
   if (!existsSync(join(folder, "Dockerfile")))
-    throw new Failure(exits.usage, `There is no Dockerfile in ${folder}.`, "docs/images.md has one to begin with");
+    throw new Failure(
+      exits.usage,
+      `There is no Dockerfile in ${folder}.`,
+      "docs/guide/images.md has one to begin with",
+    );
   const image = `millrace/${name.toLowerCase().replace(/[^a-z0-9._-]+/g, "-")}:${Date.now().toString(36)}`;
   terminal.say(`building ${image} …`);
   const child = spawn("docker", ["build", "--quiet", "--tag", image, folder], { stdio: ["ignore", "ignore", "pipe"] });

@@ -8,6 +8,7 @@ import type { SignInLink } from "../operations/access/sign-in-link.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Parts } from "../operations/needs.js";
 import { turns } from "../turns.js";
+import { guidePages } from "./dashboard/guide.js";
 import { dashboardPages } from "./dashboard/pages.js";
 import { docsPage } from "./documents/docs-page.js";
 import { documented } from "./documents/documents.js";
@@ -181,6 +182,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
   operationRoutes(app, parts);
   await app.register(async (scope) => dashboardPages(scope, parts.signInLink));
+  await app.register(guidePages);
 }
 
 async function graphqlScope(app: FastifyInstance, parts: HttpParts, setToZero: boolean): Promise<void> {

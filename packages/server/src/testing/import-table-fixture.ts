@@ -104,6 +104,7 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
     { who: /./, own: "everything", npm: ["@millrace/api", "commander"] },
   ],
   dashboard: [
+    { who: /^guide\//, own: "everything", npm: ["minisearch"] },
     { who: /^parts\/chart$/, own: "everything", npm: ["uplot", "react"] },
     { who: /./, own: "everything", npm: ["@millrace/api", "react", "react-dom", "@tanstack/", "@base-ui/react"] },
   ],

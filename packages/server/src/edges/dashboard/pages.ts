@@ -8,7 +8,7 @@ import type { SignInLink } from "../../operations/access/sign-in-link.js";
 import { ignoreBodies } from "../shared/bodies/bodies.js";
 
 /** What the pages may load: their own files and this server's API; outputs of jobs may hold images, audio and video. */
-const policy = [
+export const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -40,15 +40,16 @@ export const pages = [
   "/audit",
 ];
 
-/** Where the web app is built to; undefined if it is not. */
-function appFolder(): string | undefined {
-  const folder = join(dirname(createRequire(import.meta.url).resolve("@millrace/dashboard/package.json")), "dist/app");
+/** Where the web app, or the guide, is built to; undefined if it is not. */
+export function builtFolder(name: "app" | "guide"): string | undefined {
+  const dashboard = dirname(createRequire(import.meta.url).resolve("@millrace/dashboard/package.json"));
+  const folder = join(dashboard, "dist", name);
   return existsSync(join(folder, "index.html")) ? folder : undefined;
 }
 
 /** The dashboard: a web app that speaks to this server's API with the key of whoever looks at it. */
 export async function dashboardPages(app: FastifyInstance, link: SignInLink | undefined): Promise<void> {
-  const root = appFolder();
+  const root = builtFolder("app");
   if (!root) return;
   ignoreBodies(app);
   await app.register(fastifyStatic, { root, serve: false, preCompressed: true });

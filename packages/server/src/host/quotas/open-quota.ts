@@ -7,7 +7,7 @@ import { hasProjectQuotas, projectQuota } from "./projects.js";
 import { run } from "./tool.js";
 
 const btrfsType = 0x9123683e;
-const howTo = "docs/gpu-machine.md, Network volumes, says how to set this up.";
+const howTo = "docs/guide/volumes.md says how to set this up.";
 
 /**
  * The quota for directories in `folder`, by its file system. Never rejects: a quota that enforces no limits says why.
