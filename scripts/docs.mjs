@@ -9,8 +9,8 @@ import { Shapes } from "./shapes.mjs";
 
 const reference = join(root, "docs/reference");
 
-/** The OpenAPI documents that a running service serves. */
-async function openApiDocuments() {
+/** What a running service serves: its OpenAPI documents, and the page of its metrics. */
+async function servedPages() {
   const { assemble } = await import(join(root, "packages/server/dist/assemble.js"));
   const { readConfig } = await import(join(root, "packages/server/dist/config.js"));
   const dataDir = mkdtempSync(join(tmpdir(), "millrace-docs-"));
@@ -21,11 +21,23 @@ async function openApiDocuments() {
     return {
       "v1.openapi.json": `${await read("/v1/openapi.json")}\n`,
       "v2.openapi.json": `${await read("/v2/openapi.json")}\n`,
+      "metrics.md": await metricsPage(await (await fetch(`${service.url}/metrics`)).text()),
     };
   } finally {
     await service.stop("docs");
     rmSync(dataDir, { recursive: true, force: true });
   }
+}
+
+/** Every metric of ours that a running service serves, with its type, its labels and its help. */
+async function metricsPage(served) {
+  const { metricTable } = await import(join(root, "packages/server/dist/telemetry/metric-table.js"));
+  const labels = new Map(Object.values(metricTable).map(({ name, labelNames }) => [name, labelNames]));
+  const rows = [...served.matchAll(/^# HELP (millrace_\w+) (.+)\n# TYPE \S+ (\w+)$/gm)].map(([, name, help, type]) => {
+    const named = labels.get(name).map((label) => `\`${label}\``);
+    return `| \`${name}\` | ${type} | ${named.join(", ")} | ${help} |`;
+  });
+  return `# Metrics\n\n\`GET /metrics\` serves these in Prometheus' text format: without a key to callers on the server's own machine, and with an admin's key to others. Besides them it has the usual \`process_*\` and \`nodejs_*\` metrics of [prom-client](https://github.com/siimon/prom-client). Times are in seconds; a histogram is served as \`_bucket\`, \`_sum\` and \`_count\`.\n\n| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n${rows.join("\n")}\n`;
 }
 
 /** Every setting with its default and its one-sentence description. */
@@ -114,10 +126,10 @@ await main(async () => {
   const isCheck = process.argv.includes("--check");
   await installPackages();
   await build();
-  const openApi = await openApiDocuments();
-  const documents = Object.values(openApi).map((text) => JSON.parse(text));
+  const served = await servedPages();
+  const documents = ["v1", "v2"].map((version) => JSON.parse(served[`${version}.openapi.json`]));
   const pages = {
-    ...openApi,
+    ...served,
     "settings.md": await settingsPage(),
     "errors.md": await errorsPage(),
     "compatibility.md": await compatibilityPage(),

@@ -2,6 +2,7 @@ import { readAbout } from "./about.js";
 import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, keptKey, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
+import { gpuCounts } from "./assembly/gpu-counts.js";
 import { factsHere } from "./assembly/here.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
@@ -147,6 +148,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     endpoints: () => registry.endpoints().filter((each) => !isPod(each)),
     tally: parts.tallies.tally,
     workers: (no) => workerCounts(parts, no),
+    oldestWaiting: parts.tallies.oldestWaiting,
+    gpus: () => gpuCounts(parts),
+    now: clock.now,
   });
   registry.onForget((_no, id) => meter.forget(id));
   const measuring = new VolumeMeasuring(parts);

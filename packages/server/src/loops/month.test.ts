@@ -80,6 +80,9 @@ class Side {
       endpoints: () => parts.registry.endpoints(),
       tally: parts.tallies.tally,
       workers: async () => new Map([["running", 0]]),
+      oldestWaiting: parts.tallies.oldestWaiting,
+      gpus: () => ({ held: 0, free: 0 }),
+      now: parts.clock.now,
     });
     parts.registry.onForget((_, id) => this.meter.forget(id));
   }

@@ -9,6 +9,9 @@ function meterOf(count: number) {
     endpoints: () => endpoints,
     tally: async (no) => ({ waiting: no, running: 1, completed: 2, failed: 3 }),
     workers: async () => new Map([["IDLE", 1]]),
+    oldestWaiting: async (no) => (no % 2 === 0 ? 60_000 - no : undefined),
+    gpus: () => ({ held: 1, free: 3 }),
+    now: () => 60_000,
   });
 }
 
@@ -45,4 +48,32 @@ it("A deleted endpoint's counts are dropped, and no others", async () => {
   expect(await lines("gone")).toBe(before);
   forget("gone");
   expect([await lines("gone"), await lines("stays")]).toEqual([0, before]);
+});
+
+it("The oldest wait is that of jobs with normal priority, and only of endpoints where jobs wait", async () => {
+  const { text } = await meterOf(4).page();
+  expect(text.match(/^millrace_job_oldest_wait_seconds.*$/gm)).toEqual([
+    'millrace_job_oldest_wait_seconds{endpoint="endpoint2"} 0.002',
+  ]);
+});
+
+it("An attempt of a webhook counts by its outcome", async () => {
+  const { emit, page } = meterOf(0);
+  const attempt = { type: "webhook.attempted", jobId: "j", host: "h", error: undefined } as const;
+  emit({ ...attempt, status: 200, final: true });
+  emit({ ...attempt, status: 500, final: false });
+  emit({ ...attempt, status: undefined, error: "refused", final: false });
+  const lines = async () => (await page()).text.match(/(?<=^millrace_webhook_attempts_total\{outcome=).*$/gm);
+  expect(await lines()).toEqual(['"delivered"} 1', '"failed"} 2', '"given_up"} 0']);
+  emit({ ...attempt, status: 500, final: true });
+  expect(await lines()).toEqual(['"delivered"} 1', '"failed"} 2', '"given_up"} 1']);
+});
+
+it("A GPU is lost until it is back", async () => {
+  const { emit, page } = meterOf(0);
+  const lines = async () => (await page()).text.match(/(?<=^millrace_gpus\{state=).*$/gm);
+  for (const gpuId of ["one", "other"]) emit({ type: "gpu.lost", gpuId, name: "n", why: "" });
+  expect(await lines()).toEqual(['"held"} 1', '"free"} 3', '"lost"} 2']);
+  emit({ type: "gpu.back", gpuId: "one", name: "n" });
+  expect(await lines()).toEqual(['"held"} 1', '"free"} 3', '"lost"} 1']);
 });

@@ -3,6 +3,7 @@ import type { Emit } from "../events.js";
 import { limits } from "../limits/index.js";
 import { turns } from "../turns.js";
 import { Durations } from "./durations.js";
+import { metricTable } from "./metric-table.js";
 
 /** The sources of gauges, read at each scrape. */
 export interface MetricSources {
@@ -11,6 +12,10 @@ export interface MetricSources {
     endpointNo: number,
   ) => Promise<{ waiting: number; running: number; completed: number; failed: number }>;
   readonly workers: (endpointNo: number) => Promise<ReadonlyMap<string, number>>;
+  /** When the oldest waiting job of normal priority was queued; undefined if none waits. */
+  readonly oldestWaiting: (endpointNo: number) => Promise<number | undefined>;
+  readonly gpus: () => { held: number; free: number };
+  readonly now: () => number;
 }
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
@@ -21,55 +26,17 @@ export function metrics(sources: MetricSources) {
   // the sampling interval of the event loop in ms: a shorter one would be most of an idle server's work
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const registers = [registry];
-  const delay = new Durations({
-    name: "millrace_job_delay_seconds",
-    help: "From submission to take.",
-    labelNames: ["endpoint"],
-    bucketsSeconds: seconds,
-    registry,
-  });
-  const execution = new Durations({
-    name: "millrace_job_execution_seconds",
-    help: "From take to end.",
-    labelNames: ["endpoint", "status"],
-    bucketsSeconds: seconds,
-    registry,
-  });
-  const requests = new Durations({
-    name: "millrace_request_seconds",
-    help: "Requests, by route, method and status.",
-    labelNames: ["route", "method", "status"],
-    bucketsSeconds: seconds,
-    registry,
-  });
-  const givenBack = new Counter({
-    name: "millrace_jobs_given_back_total",
-    help: "Jobs given back to the queue.",
-    labelNames: ["endpoint", "excused"],
-    registers,
-  });
-  const failedStarts = new Counter({
-    name: "millrace_worker_starts_failed_total",
-    help: "Workers that ended before they did anything.",
-    labelNames: ["endpoint"],
-    registers,
-  });
-  const gauge = (name: string, help: string, values: () => Values) => ({
-    get: async () => ({ name, help, type: "gauge", aggregator: "sum", values: values() }),
-  });
-  const gauges = [
-    gauge("millrace_jobs", "Jobs by state.", async function* () {
-      for (const { no, id } of sources.endpoints()) {
-        const { waiting, running, completed, failed } = await sources.tally(no);
-        const byState = { IN_QUEUE: waiting, IN_PROGRESS: running, COMPLETED: completed, FAILED: failed };
-        for (const [state, value] of Object.entries(byState)) yield { labels: { endpoint: id, state }, value };
-      }
-    }),
-    gauge("millrace_workers", "Workers by state.", async function* () {
-      for (const { no, id } of sources.endpoints())
-        for (const [state, value] of await sources.workers(no)) yield { labels: { endpoint: id, state }, value };
-    }),
-  ];
+  const durations = { bucketsSeconds: seconds, registry };
+  const delay = new Durations({ ...metricTable.delay, ...durations });
+  const execution = new Durations({ ...metricTable.execution, ...durations });
+  const requests = new Durations({ ...metricTable.requests, ...durations });
+  const givenBack = new Counter({ ...metricTable.givenBack, registers });
+  const failedStarts = new Counter({ ...metricTable.failedStarts, registers });
+  const webhooks = new Counter({ ...metricTable.webhooks, registers });
+  // a counter that appears with its first event looks to Prometheus as if that event had never happened
+  for (const outcome of ["delivered", "failed", "given_up"]) webhooks.inc({ outcome }, 0);
+  const lostGpus = new Set<string>();
+  const gauges = gaugesOf(sources, lostGpus);
 
   const emit: Emit = (event) => {
     switch (event.type) {
@@ -83,6 +50,12 @@ export function metrics(sources: MetricSources) {
         return givenBack.inc({ endpoint: event.endpointId, excused: String(event.excused) });
       case "worker.startFailed":
         return failedStarts.inc({ endpoint: event.endpointId });
+      case "webhook.attempted":
+        return webhooks.inc({ outcome: !event.final ? "failed" : event.status === 200 ? "delivered" : "given_up" });
+      case "gpu.lost":
+        return void lostGpus.add(event.gpuId);
+      case "gpu.back":
+        return void lostGpus.delete(event.gpuId);
     }
   };
 
@@ -101,6 +74,41 @@ export function metrics(sources: MetricSources) {
     for (const excused of ["true", "false"]) givenBack.remove({ endpoint, excused });
   }
   return { emit, page, forget };
+}
+
+/** The gauges, which are read while the page is made. */
+function gaugesOf(sources: MetricSources, lostGpus: ReadonlySet<string>) {
+  const gauge = ({ name, help }: { name: string; help: string }, values: () => Values) => ({
+    get: async () => ({ name, help, type: "gauge", aggregator: "sum", values: values() }),
+  });
+  /** The endpoints with waiting jobs, so that the oldest job is not looked for at all the others. */
+  let waitingAt: { no: number; id: string }[] = [];
+  return [
+    gauge(metricTable.jobs, async function* () {
+      waitingAt = [];
+      for (const { no, id } of sources.endpoints()) {
+        const { waiting, running, completed, failed } = await sources.tally(no);
+        if (waiting > 0) waitingAt.push({ no, id });
+        const byState = { IN_QUEUE: waiting, IN_PROGRESS: running, COMPLETED: completed, FAILED: failed };
+        for (const [state, value] of Object.entries(byState)) yield { labels: { endpoint: id, state }, value };
+      }
+    }),
+    gauge(metricTable.oldestWait, async function* () {
+      for (const { no, id } of waitingAt) {
+        const queuedAt = await sources.oldestWaiting(no);
+        if (queuedAt === undefined) continue;
+        yield { labels: { endpoint: id }, value: Math.max(0, sources.now() - queuedAt) / 1_000 };
+      }
+    }),
+    gauge(metricTable.workers, async function* () {
+      for (const { no, id } of sources.endpoints())
+        for (const [state, value] of await sources.workers(no)) yield { labels: { endpoint: id, state }, value };
+    }),
+    gauge(metricTable.gpus, function* () {
+      const byState = { ...sources.gpus(), lost: lostGpus.size };
+      for (const [state, value] of Object.entries(byState)) yield { labels: { state }, value };
+    }),
+  ];
 }
 
 interface Value {
