@@ -27,6 +27,7 @@ export const needs = {
   // these are in folders that only root has on the PATH
   nginx: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" }],
   compose: [{ probe: ["/usr/bin/docker-compose", "version"], debian: "docker-compose" }],
+  promtool: [{ probe: ["promtool", "--version"], debian: "prometheus" }],
   go: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/local/go/bin go version"], debian: "golang-go" }],
   btrfs: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" }],
   faketime: [{ probe: ["faketime", "--version"], debian: "faketime" }],
@@ -56,6 +57,7 @@ const needOf = {
   "tests/compat/python-worker.test.ts": "python",
   "tests/deploy/nginx.ts": "nginx",
   "tests/deploy/files.test.ts": "compose",
+  "tests/deploy/observability.test.ts": "promtool",
   "tests/pages/browser.ts": "browser",
   "tests/pages/dashboard/visit.ts": "browser",
   "tests/docs/receivers.ts": "go",

@@ -23,7 +23,7 @@ export const metricTable = {
   },
   execution: {
     name: "millrace_job_execution_seconds",
-    help: "Time from the take of a job to its end, by final status (COMPLETED, FAILED, CANCELLED or TIMED_OUT).",
+    help: "Time from the take of a job to its end (0 if no worker had taken it), by final status: COMPLETED, FAILED, CANCELLED or TIMED_OUT.",
     labelNames: ["endpoint", "status"],
   },
   givenBack: {
@@ -33,7 +33,7 @@ export const metricTable = {
   },
   workers: {
     name: "millrace_workers",
-    help: "Live workers of each endpoint by state: starting, idle, running, throttled, paused, closing or stopping. A state without workers has no line. Servers that share a database report the same numbers.",
+    help: "Live workers of each endpoint by state: starting, idle, running, throttled (waiting for a host with free GPUs, processors or memory), paused, closing or stopping. A state without workers has no line. Servers that share a database report the same numbers.",
     labelNames: ["endpoint", "state"],
   },
   failedStarts: {
