@@ -6,6 +6,7 @@ import { filesOf } from "./scripts/gears.mjs";
 /** What judges how soon a server answers, and browsers, which take both cores: nothing else runs beside them. */
 const alone = [
   "tests/pages/dashboard/*.test.ts",
+  "tests/pages/guide.test.ts",
   "tests/faults/hostile-callers.test.ts",
   "tests/faults/hostile-load.test.ts",
   "tests/faults/openai-readers.test.ts",

@@ -2,10 +2,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { graphqlPage, restPage } from "./api-pages.mjs";
-import { buildGuide } from "./guide.mjs";
+import { graphqlPage, restPage } from "./docs/api-pages.mjs";
+import { buildGuide } from "./docs/guide.mjs";
+import { Shapes } from "./docs/shapes.mjs";
 import { build, installPackages, main, root } from "./set-up.mjs";
-import { Shapes } from "./shapes.mjs";
 
 const reference = join(root, "docs/reference");
 

@@ -25,6 +25,14 @@ export const needs = {
     },
   ],
   // these are in folders that only root has on the PATH
+  caddy: [{ probe: ["/usr/bin/caddy", "version"], debian: "caddy" }],
+  jq: [
+    { probe: ["jq", "--version"], debian: "jq" },
+    { probe: ["curl", "--version"], debian: "curl" },
+  ],
+  /** For certificates of tests, and to read units. */
+  openssl: [{ probe: ["openssl", "version"], debian: "openssl" }],
+  systemd: [{ probe: ["systemd-analyze", "--version"], debian: "systemd" }],
   nginx: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin nginx -v"], debian: "nginx" }],
   compose: [{ probe: ["/usr/bin/docker-compose", "version"], debian: "docker-compose" }],
   promtool: [{ probe: ["promtool", "--version"], debian: "prometheus" }],
@@ -41,7 +49,7 @@ export const needs = {
   ],
 };
 
-/** The modules that show what a test needs. */
+/** What the modules that tests import need. */
 const needOf = {
   "scripts/postgres.mjs": "postgres",
   "scripts/docker.mjs": "docker",
@@ -58,6 +66,8 @@ const needOf = {
   "tests/deploy/nginx.ts": "nginx",
   "tests/deploy/files.test.ts": "compose",
   "tests/deploy/observability.test.ts": "promtool",
+  "tests/deploy/proxies.test.ts": ["caddy", "nginx", "openssl", "systemd"],
+  "tests/docs/guide/run-page.ts": "jq",
   "tests/pages/browser.ts": "browser",
   "tests/pages/dashboard/visit.ts": "browser",
   "tests/docs/receivers.ts": "go",
@@ -73,6 +83,8 @@ const machine = [
   "tests/cli/dev-python.test.ts",
   "tests/deploy/**",
   "tests/docker/**",
+  "tests/docs/guide/guide.test.ts",
+  "tests/docs/guide/start.test.ts",
   "tests/examples/containers.test.ts",
   "tests/faults/balanced-crowds.test.ts",
   "tests/faults/disk.test.ts",
@@ -120,7 +132,7 @@ const reached = new Map();
 export function needsOf(file) {
   const known = reached.get(file);
   if (known) return known;
-  const found = new Set(needOf[file] ? [needOf[file]] : []);
+  const found = new Set([needOf[file] ?? []].flat());
   reached.set(file, found); // set before its imports, which may be circular
   for (const other of importsOf(file)) for (const need of needsOf(other)) found.add(need);
   return found;

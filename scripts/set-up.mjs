@@ -89,7 +89,7 @@ export async function build() {
     const env = { ...process.env, NODE_ENV: "production" };
     const [dashboard, guide] = await Promise.all([
       run(join(bin, "vite"), ["build", "packages/dashboard"], { env }),
-      run(process.execPath, [join(root, "scripts/guide.mjs")]),
+      run(process.execPath, [join(root, "scripts/docs/guide.mjs")]),
       bundle(),
     ]);
     if (dashboard.code !== 0) throw new SetUpFailure("The dashboard cannot be built:", dashboard.output);
@@ -131,7 +131,7 @@ export function sourcesNow() {
     ...["index.html", "vite.config.ts"].map((name) => join("packages/dashboard", name)),
     ...filesUnder("packages/dashboard/public"),
     ...["docs/guide", "docs/reference"].flatMap(filesUnder).filter((path) => !path.endsWith(".openapi.json")),
-    "scripts/guide.mjs",
+    "scripts/docs/guide.mjs",
   ];
   return hashOf(files.map(fileState).sort().join("\n"));
 }

@@ -62,7 +62,7 @@ function copyContext(): string {
   mkdirSync(join(context, "deploy"), { recursive: true });
   for (const name of ["package.json", "package-lock.json", "tsconfig.base.json", "tsconfig.json", "LICENSE"])
     cpSync(join(root, name), join(context, name));
-  const scripts = ["scripts/bundle.mjs", "scripts/guide.mjs"];
+  const scripts = ["scripts/bundle.mjs", "scripts/docs/guide.mjs"];
   for (const name of ["deploy/Dockerfile", ...scripts]) cpSync(join(root, name), join(context, name));
   const filter = (path: string) => !["node_modules", "dist"].includes(basename(path));
   for (const name of ["packages", "docs"]) cpSync(join(root, name), join(context, name), { recursive: true, filter });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { metricTable } from "../../packages/server/src/telemetry/metric-table.js";
+import { blocksOf } from "../docs/guide/blocks.js";
 import { makeFolder } from "../e2e/handlers.js";
 import { call, makeEndpoint, root, startServer, type TestServer } from "../harness.js";
 
@@ -150,6 +151,12 @@ describe("deploy/prometheus", () => {
     expect(named.length).toBeGreaterThan(0);
     for (const name of named) expect(settings).toContain(`\`${name}\``);
   });
+});
+
+it("docs/guide/observability.md: the commands that check the files succeed", () => {
+  const [block] = blocksOf("observability").filter(({ words }) => words.test === "tests/deploy/observability.test.ts");
+  const { status, stderr } = spawnSync("bash", ["-ec", block?.text ?? "false"], { cwd: root, encoding: "utf8" });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
 });
 
 describe("deploy/grafana", () => {

@@ -1,10 +1,11 @@
-import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { startDocker, type TestDocker } from "../../scripts/docker.mjs";
 import { makeNodeImage, makePythonImage } from "../../scripts/images.mjs";
 import { venv } from "../compat/stock.js";
+import { blocksOf } from "../docs/guide/blocks.js";
 import { call, makeEndpoint, root, startServer, type TestServer } from "../harness.js";
 
 /** Installs nothing: the package is in the image. It fails unless exactly that package is requested. */
@@ -58,6 +59,11 @@ async function deployed(name: string, base: string, context = example(name)): Pr
 }
 const runsync = async (endpoint: string, input: unknown) =>
   (await call(server, "POST", `/v2/${endpoint}/runsync?wait=60000`, { input })).body;
+
+it("docs/guide/images.md shows the Dockerfile of the example", () => {
+  const [block] = blocksOf("images").filter(({ words }) => words.test === "tests/examples/containers.test.ts");
+  expect(`${block?.text}\n`).toBe(readFileSync(join(root, "examples/container/Dockerfile"), "utf8"));
+});
 
 describe("each example that is a container is built from its own Dockerfile, and answers as its page says:", () => {
   it("container guesses languages with the stock package, and fails on a text without words", async () => {

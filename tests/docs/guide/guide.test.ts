@@ -18,6 +18,22 @@ function pattern(text: string): RegExp {
   return new RegExp(parts.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*"));
 }
 
+it("Few blocks are only read: those that need a GPU, a container engine or root", () => {
+  const unrun = writtenPages.flatMap((page) =>
+    blocksOf(page)
+      .filter(({ words }) => words.hardware !== undefined)
+      .map(({ text }) => `${page}: ${text.split("\n")[0]}`),
+  );
+  expect(unrun).toEqual([
+    "images: docker network create -o com.docker.network.bridge.enable_icc=false millrace",
+    "gpus: sudo apt-get update",
+    "gpus: sudo apt-get install -y docker.io curl",
+    'gpus: curl -s $API/v2/$ENDPOINT/runsync -H "$AUTH" -d \'{"input":{"prompt":"hello"}}\'',
+    "deployment: sudo systemctl daemon-reload",
+    "deployment: sh deploy/make-env.sh                                    # writes new keys and a database password to deploy/.env",
+  ]);
+});
+
 describe.each(writtenPages)("The page %s", (page) => {
   const blocks = blocksOf(page);
 
@@ -26,7 +42,8 @@ describe.each(writtenPages)("The page %s", (page) => {
       const where = `${page}.md, line ${line}`;
       if (words.test !== undefined) {
         expect(existsSync(join(root, words.test)), `${where}: ${words.test}`).toBe(true);
-        expect(readFileSync(join(root, words.test), "utf8"), where).toContain(`docs/guide/${page}.md`);
+        const runsIt = readFileSync(join(root, words.test), "utf8").includes(`docs/guide/${page}.md`);
+        expect(runsIt, `${where}: ${words.test} does not name this page`).toBe(true);
       } else if (words.file !== undefined) continue;
       else if (words.output !== undefined || words.diagram !== undefined) expect(language, where).toBe("text");
       else if (language === "json") expect(() => JSON.parse(text), where).not.toThrow();

@@ -63,7 +63,8 @@ function scriptOf(blocks: readonly Block[], outputs: string): string {
       return `${at}mkdir -p "$(dirname ${file})" && rm -f ${file} && printf '%s\\n' ${quoted(text)} >${file}`;
     }
     if (block.language !== "sh") return "";
-    if (words.background === undefined) return `${at}{ ${text}\n} >${output} 2>&1`;
+    const stop = words.stops === undefined ? "" : "stop; wait; background=\n";
+    if (words.background === undefined) return `${at}${stop}{ ${text}\n} >${output} 2>&1`;
     const wait = words.until === undefined ? "" : `await_text ${quoted(words.until.replaceAll("_", " "))} ${output}`;
     return `${at}{ ${text}\n} >${output} 2>&1 &\nbackground="$background $!"\n${wait}`;
   });
@@ -73,7 +74,7 @@ function scriptOf(blocks: readonly Block[], outputs: string): string {
 const prelude = `set -euo pipefail
 set -m # each background command has a process group of its own
 background=
-stop() { for one in $background; do kill -- -$one 2>/dev/null || true; done; }
+stop() { for one in $background; do kill -INT -- -$one 2>/dev/null || true; done; }
 trap stop EXIT
 await_text() {
   for _ in $(seq 600); do grep -qF -- "$1" "$2" && return; sleep 0.1; done

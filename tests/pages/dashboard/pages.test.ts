@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
+import { overflow, violations } from "../looks.js";
 import { everyPage, type Ids, seed } from "./every-page.js";
 import { sees, useDashboard } from "./visit.js";
 
@@ -38,20 +36,6 @@ const more: readonly Shown[] = [
   { name: "New key", path: () => "/keys?open=new", full: "Cancel" },
   { name: "New registry", path: () => "/registries?open=new", full: "Cancel" },
 ];
-
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** What a page breaks of axe's default rules: the rule, and the element. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(`if (!globalThis.axe) { ${axeSource} }`);
-  const found = `axe.run({ resultTypes: ["violations"] }).then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 200))))`;
-  return page.evaluate(found);
-}
-
-/** By how many pixels the page is wider than its window. */
-const overflow = (page: Page): Promise<number> =>
-  page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 
 describe("Every page, in light and dark, on a phone, a tablet and a desk", () => {
   it.each<Shown>([...everyPage, ...more])("$name is accessible, and fits", async ({ path, full, key }) => {

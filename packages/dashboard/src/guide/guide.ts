@@ -40,7 +40,7 @@ function openContentsOnWideScreens(): void {
 /** The search field: finds while you type, goes with the arrow keys and Enter, and opens with `/`. */
 function addSearch(): void {
   const field = document.querySelector<HTMLInputElement>("#search");
-  const list = document.querySelector<HTMLUListElement>("#found");
+  const list = document.querySelector<HTMLElement>("#found");
   if (!field || !list) return;
   let index: Promise<MiniSearch> | undefined;
   let chosen = 0;
@@ -51,7 +51,7 @@ function addSearch(): void {
     });
     return index;
   };
-  const options = () => [...list.querySelectorAll<HTMLLIElement>("li[role=option]")];
+  const options = () => [...list.querySelectorAll<HTMLAnchorElement>("a")];
   function choose(at: number): void {
     const all = options();
     chosen = (at + all.length) % Math.max(1, all.length);
@@ -60,7 +60,7 @@ function addSearch(): void {
     else field?.removeAttribute("aria-activedescendant");
     all[chosen]?.scrollIntoView({ block: "nearest" });
   }
-  function show(children: HTMLLIElement[], isOpen: boolean): void {
+  function show(children: HTMLElement[], isOpen: boolean): void {
     list?.replaceChildren(...children);
     if (list) list.hidden = !isOpen;
     field?.setAttribute("aria-expanded", String(isOpen));
@@ -88,7 +88,7 @@ function addSearch(): void {
   });
   field.form?.addEventListener("submit", (event) => {
     event.preventDefault();
-    options()[chosen]?.querySelector("a")?.click();
+    options()[chosen]?.click();
   });
   field.form?.addEventListener("focusout", ({ relatedTarget }) => {
     if (!field.form?.contains(relatedTarget as Node | null)) show([], false);
@@ -107,23 +107,21 @@ async function loadIndex(): Promise<MiniSearch> {
   return MiniSearch.loadJSON(await reply.text(), searchOptions);
 }
 
-function result({ title, page, address }: SearchResult, at: number): HTMLLIElement {
-  const item = document.createElement("li");
-  item.id = `found-${at}`;
-  item.setAttribute("role", "option");
+function result({ title, page, address }: SearchResult, at: number): HTMLElement {
   const link = document.createElement("a");
+  link.id = `found-${at}`;
+  link.setAttribute("role", "option");
   link.href = address as string;
-  link.tabIndex = -1;
+  link.tabIndex = -1; // the arrow keys go through the results
   const where = document.createElement("span");
   where.textContent = page === title ? "" : (page as string);
   link.append(title as string, where);
-  item.append(link);
-  return item;
+  return link;
 }
 
-function note(text: string): HTMLLIElement {
-  const item = document.createElement("li");
-  item.className = "note";
-  item.textContent = text;
-  return item;
+function note(text: string): HTMLElement {
+  const line = document.createElement("p");
+  line.className = "note";
+  line.textContent = text;
+  return line;
 }

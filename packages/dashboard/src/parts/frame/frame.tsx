@@ -91,6 +91,9 @@ export function Frame() {
           )}
           <p className="rail-foot">
             <ThemeButton />
+            <a href="/docs/guide/" className="quiet">
+              Guide
+            </a>
             <a href="/docs" className="quiet">
               API
             </a>

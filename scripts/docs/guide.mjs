@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { dirname, join, posix, relative } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-const root = join(import.meta.dirname, "..");
+const root = join(import.meta.dirname, "../..");
 const docs = join(root, "docs");
 const sources = join(root, "packages/dashboard/src/guide");
 const required = createRequire(join(root, "packages/dashboard/package.json"));
@@ -90,8 +90,8 @@ async function writePages(folder, assets, headings) {
           return listed.includes(name) && `${addressOf(name)}index.html`;
         },
         here: ({ page }) => around(nameOf(page.inputPath), about),
-        outline: ({ page }) => headings.filter((each) => each.page === nameOf(page.inputPath) && each.level === 2),
       });
+      settings.addFilter("outline", outlineOf);
       settings.addPassthroughCopy({ [join(docs, "guide/pictures")]: "pictures" });
       return { markdownTemplateEngine: false };
     },
@@ -99,6 +99,10 @@ async function writePages(folder, assets, headings) {
   eleventy.disableLogger();
   await eleventy.write();
 }
+
+/** The second-level headings of a page that has been rendered. */
+const outlineOf = (html) =>
+  [...html.matchAll(/<h2 id="([^"]+)"[^>]*>(.*?)<\/h2>/g)].map(([, id, title]) => ({ id, title }));
 
 const nameOf = (inputPath) => relative(docs, join(process.cwd(), inputPath)).replace(/\.md$/, "");
 
@@ -152,9 +156,16 @@ async function markdownWith(headings) {
   markdown.renderer.rules.fence = (tokens, at, options, env, self) => {
     const [, file] = /\bfile=(\S+)/.exec(tokens[at].info) ?? [];
     const label = file ? `<div class="file">${markdown.utils.escapeHtml(file)}</div>` : "";
-    return `<div class="block">${label}${fence(tokens, at, options, env, self)}</div>`;
+    const kind = / output\b/.test(tokens[at].info) ? "block output" : "block";
+    // what scrolls must be reachable by keyboard
+    const code = fence(tokens, at, options, env, self).replace("<pre>", '<pre tabindex="0">');
+    return `<div class="${kind}">${label}${code}</div>`;
   };
-  markdown.renderer.rules.table_open = () => '<div class="wide"><table>';
+  const inline = markdown.renderer.rules.code_inline;
+  // long paths and names may break, so that tables fit
+  markdown.renderer.rules.code_inline = (...args) =>
+    inline(...args).replaceAll(/(?<=>[^<]*)[/_](?=\w)/g, (mark) => `${mark}<wbr>`);
+  markdown.renderer.rules.table_open = () => '<div class="wide" tabindex="0"><table>';
   markdown.renderer.rules.table_close = () => "</table></div>";
   return markdown;
 }

@@ -1,7 +1,7 @@
 // The reference pages of the HTTP interfaces, for scripts/docs.mjs: what each operation does, from the descriptions
 // that the server serves.
 import { join } from "node:path";
-import { root } from "./clone.mjs";
+import { root } from "../clone.mjs";
 
 const cell = (text) => (text ?? "").replaceAll("\n", " ").replaceAll("|", "\\|").trim();
 
@@ -40,9 +40,9 @@ export async function graphqlPage() {
       const taken = args.map((argument) => `\`${argument.name}: ${argument.type}\``).join(", ");
       return `| \`${name}\` | ${taken} | \`${returns}\` | ${cell(description)} |`;
     });
-    return `| name | arguments | returns | |\n| --- | --- | --- | --- |\n${rows.join("\n")}\n`;
+    return `| name | arguments | returns | what it does |\n| --- | --- | --- | --- |\n${rows.join("\n")}\n`;
   };
   const intro =
-    "`POST /graphql` with `{\"query\": …, \"variables\": …}` and the same key as everywhere. A browser that opens `/graphql` gets an explorer. Each operation does what the REST operation of the same name does.";
+    '`POST /graphql` with `{"query": …, "variables": …}` and the same key as everywhere. A browser that opens `/graphql` gets an explorer. The resources are the same as those of the REST interfaces.';
   return `# GraphQL\n\n${intro}\n\n## Queries\n\n${table(schema.getQueryType())}\n## Mutations\n\n${table(schema.getMutationType())}\n## Types\n\n\`\`\`graphql\n${printSchema(schema)}\n\`\`\`\n`;
 }
