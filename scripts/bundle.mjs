@@ -22,7 +22,7 @@ export async function bundle() {
     target: "node22",
     logLevel: "error",
     // what is loaded only when it is needed, or finds files beside its own
-    external: ["@millrace/worker", "dockerode", "@fastify/swagger-ui", "pg-native"],
+    external: ["@millrace/worker", "dockerode", "@fastify/swagger-ui", "pg-native", "@opentelemetry/*"],
     banner: {
       js: [
         'import { createRequire as bundledRequire } from "node:module";',

@@ -61,7 +61,7 @@ CREATE INDEX job_deadline ON job (deadline_at) WHERE status = 1;
 
 CREATE INDEX job_listed ON job (endpoint_no, no);
 
-CREATE TABLE job_input (job_no INTEGER PRIMARY KEY, body TEXT NOT NULL, webhook TEXT, s3_config TEXT, policy TEXT, body_text INTEGER) STRICT;
+CREATE TABLE job_input (job_no INTEGER PRIMARY KEY, body TEXT NOT NULL, webhook TEXT, s3_config TEXT, policy TEXT, body_text INTEGER, trace TEXT) STRICT;
 
 CREATE TABLE job_output (job_no INTEGER PRIMARY KEY, output TEXT, error TEXT, progress TEXT, output_text INTEGER, progress_text INTEGER) STRICT;
 

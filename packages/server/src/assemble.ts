@@ -38,6 +38,7 @@ import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
 import { SignInLink } from "./operations/access/sign-in-link.js";
+import { tracedJob } from "./operations/jobs/traced-job.js";
 import type { Provider } from "./provider.js";
 import { Grants, Rates } from "./rates.js";
 import type { Sender } from "./sender.js";
@@ -45,6 +46,7 @@ import { guardedSender } from "./senders/guarded.js";
 import type { Stores } from "./store/index.js";
 import { lockDirectory } from "./stores/sqlite/disk/lock.js";
 import { metrics } from "./telemetry/metrics.js";
+import { openTraces } from "./telemetry/traces.js";
 import { localVault } from "./vaults/local.js";
 
 /** Replacements for parts, from tests and other modes. */
@@ -137,7 +139,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     server: shared && { no: shared.serverNo, address: serverAddress(config, door.port) },
   });
   const made = { clock, ids, bell, registry, vault, emit, draining, here, bootstrapKey: keptKey(directory) };
-  const parts = connectParts({ ...made, stores, provider, lines });
+  const isTraced = config.collector !== undefined;
+  const parts = connectParts({ ...made, stores, provider, lines, isTraced });
   const logs: Provider["logs"] = (workerId, handle, query) => provider.logs(workerId, handle, query);
   output.connect({ ...parts, logs });
 
@@ -154,6 +157,16 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   });
   registry.onForget((_no, id) => meter.forget(id));
   const measuring = new VolumeMeasuring(parts);
+  const about = readAbout(config.commit);
+  const traces =
+    config.collector &&
+    (await openTraces({
+      ...config.collector,
+      version: about.version,
+      find: (endpointId, jobId) => tracedJob(parts, endpointId, jobId),
+      emit,
+    }));
+  if (traces) listeners.push(traces.emit);
   listeners.push(meter.emit, measuring.hear, stock.hear, parts.news.hear);
   const isLocal = isLoopback(config.host) && !config.trustProxy;
   const signInLink = newKey !== undefined && isLocal ? new SignInLink(parts, newKey) : undefined;
@@ -171,7 +184,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
       logs,
-      about: readAbout(config.commit),
+      about,
       isReady: () => stores.ping().then(() => true),
       graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero, publicCatalog: config.publicCatalog }),
     },
@@ -223,6 +236,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await output.close();
     await provider.leave(0).catch(() => {});
     await loops.stopServing();
+    await traces?.close();
     // if this fails, the other servers notice in a few seconds
     await shared?.leave({ hostNos: [hostNo], seenAt: clock.now() - limits.hostSilenceMs }).catch(() => {});
     for (const open of [sender, sideDoor, gateway, door, app, bell, stores]) await open.close();

@@ -40,6 +40,8 @@ export interface Config {
   readonly location: string | undefined;
   readonly logLevel: string;
   readonly logFormat: string;
+  /** Where traces go; undefined if nothing is traced. */
+  readonly collector: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | undefined;
   readonly commit: string | undefined;
 }
 
@@ -73,7 +75,7 @@ const ofTheCommandLine = new Set(["MILLRACE_URL", "MILLRACE_CONFIG_DIR", "MILLRA
 const unknownSetting = (name: string): string =>
   `${name} is not a setting; docs/reference/settings.md lists all settings.`;
 
-const shown = (name: string, value: unknown) => (/KEY|DATABASE/.test(name) ? "…" : String(value));
+const shown = (name: string, value: unknown) => (/KEY|DATABASE|OTLP_HEADERS/.test(name) ? "…" : String(value));
 
 function expected(name: string): string {
   const schema = settings.properties[name as keyof typeof settings.properties] as {
@@ -92,8 +94,18 @@ function expected(name: string): string {
   if (name === "MILLRACE_LB_DOMAIN") return "it must be a domain name, such as lb.example.com.";
   if (name === "MILLRACE_HOST_NAMES") return "it must be host names, comma-separated, such as millrace.example.com.";
   if (name === "MILLRACE_SERVER_ADDRESS") return "it must be host:port, such as server-1:8000 or [fd00::1]:8000.";
-  if (name === "MILLRACE_WORKER_URL") return "it must be an http:// or https:// address.";
+  if (name === "MILLRACE_OTLP_HEADERS") return "it must be name=value pairs, comma-separated.";
+  if (name === "MILLRACE_WORKER_URL" || name === "MILLRACE_OTLP_URL")
+    return "it must be an http:// or https:// address.";
   return `it must be at least ${schema.minLength} visible characters.`;
+}
+
+function collectorOf({ MILLRACE_OTLP_URL: url, MILLRACE_OTLP_HEADERS: headers = "" }: Settings): Config["collector"] {
+  const pairs = headers.split(",").flatMap((pair) => {
+    const [, name, value = ""] = /^([^=]+)=(.*)$/.exec(pair) ?? [];
+    return name === undefined ? [] : [[name, value]];
+  });
+  return url === undefined ? undefined : { url, headers: Object.fromEntries(pairs) };
 }
 
 function addressOf(text: string | undefined): Config["serverAddress"] {
@@ -158,6 +170,7 @@ function toConfig(s: Settings): Config {
     location: s.MILLRACE_LOCATION,
     logLevel: s.MILLRACE_LOG_LEVEL as string,
     logFormat: s.MILLRACE_LOG_FORMAT as string,
+    collector: collectorOf(s),
     commit: s.MILLRACE_COMMIT,
   };
 }

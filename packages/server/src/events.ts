@@ -35,6 +35,8 @@ export type MillraceEvent =
       status: number | undefined;
       error: string | undefined;
       final: boolean;
+      /** The attempt, if jobs are traced here. */
+      traced?: { trace: string | undefined; attempt: number; at: number; durationMs: number };
     }
   | { type: "webhook.failing"; receiverOrigin: string; userId: string; failures: number; error: string };
 

@@ -176,6 +176,19 @@ export const settings = Type.Object({
       default: "auto",
     },
   ),
+  MILLRACE_OTLP_URL: Type.Optional(
+    Type.String({
+      description:
+        "An OpenTelemetry collector, such as http://127.0.0.1:4318: each job's trace goes there, from the client's traceparent to the webhook. When absent nothing is traced.",
+      pattern: "^https?://[^\\s?#]+$",
+    }),
+  ),
+  MILLRACE_OTLP_HEADERS: Type.Optional(
+    Type.String({
+      description: "Headers for the collector, comma-separated: name=value,name=value.",
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,]*(,[!#$%&'*+.^_`|~0-9A-Za-z-]+=[^,]*)*$",
+    }),
+  ),
   MILLRACE_COMMIT: Type.Optional(
     Type.String({
       pattern: "^[0-9a-f]{7,40}$",

@@ -181,7 +181,7 @@ export class Worker {
 }
 
 function jobOf(taken: TakenJob, held: HeldJob, log: Log, progress: ProgressLine): Job {
-  const { id, webhook, s3Config, policy } = taken;
+  const { id, webhook, s3Config, policy, traceparent } = taken;
   return {
     id,
     signal: held.abort.signal,
@@ -189,6 +189,7 @@ function jobOf(taken: TakenJob, held: HeldJob, log: Log, progress: ProgressLine)
     ...(webhook !== undefined && { webhook }),
     ...(s3Config !== undefined && { s3Config }),
     ...(policy !== undefined && { policy }),
+    ...(traceparent !== undefined && { traceparent }),
     progress: (value) => progress.add(value),
     refreshWorker: () => {
       held.isFreshWorkerWanted = true;

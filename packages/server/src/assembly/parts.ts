@@ -17,6 +17,7 @@ import { takeLines } from "./take-lines.js";
 export interface World
   extends Pick<Parts, "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "draining" | "here" | "bootstrapKey"> {
   readonly stores: Stores;
+  readonly isTraced?: boolean;
   readonly provider: Pick<Provider, "hide">;
   /** The lines of workers that wait for jobs, by endpoint, for callers that look at them too. */
   readonly lines?: Map<number, TakeLine>;
@@ -35,6 +36,7 @@ export function connectParts(world: World): Parts {
     ...stores,
     ...parts,
     ...lending(clock, stores.reader),
+    isTraced: world.isTraced === true,
     tallies: gateTallies(stores.tallies, gate, isBalanced),
     gate,
     replays: new FairLine(),

@@ -5,6 +5,10 @@ export const jobs = {
   startsMax: 3, // a job that kills every worker must come to an end
   idempotencyMs: 24 * hour,
   idempotencyKeyCharsMax: 255,
+  tracedJobsWaiting: 10_000, // that have ended, until their traces are read: beyond it they have none
+  tracedSpansMax: 20_000, // that wait for the collector
+  traceBatchMs: second,
+  traceExportMs: 5 * second,
   requestsPageMax: 100,
   requestsPageDefault: 50,
   requestsPageBytesMax: 8 * mib, // of outputs: a page is a single reply, made in memory

@@ -17,6 +17,7 @@ const jobOf = (id: string, workerNo: number): TakenJob => ({
   webhook: undefined,
   s3Config: undefined,
   policy: undefined,
+  trace: undefined,
 });
 
 /** A line over a queue that the test fills; each turn waits until the test lets it continue. */

@@ -45,6 +45,8 @@ export interface Parts
   readonly news: News;
   /** Matches load-balanced requests with workers. */
   readonly gate: Gate;
+  /** Whether jobs are traced: their clients' `traceparent` is kept, and workers and webhooks get one. */
+  readonly isTraced: boolean;
   /** Aborted when the server stops: held requests then reply with the current state. */
   readonly draining: Signal;
   readonly here: Here;

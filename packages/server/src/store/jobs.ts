@@ -8,6 +8,8 @@ export interface NewJob {
   readonly webhook: string | undefined;
   readonly s3Config: string | undefined;
   readonly policy: string | undefined;
+  /** The client's `traceparent`. */
+  readonly trace?: string | undefined;
   readonly lowPriority: boolean;
   readonly executionTimeoutMs: number;
   readonly retentionMs: number;
@@ -52,6 +54,7 @@ export interface TakenJob {
   readonly webhook: string | undefined;
   readonly s3Config: string | undefined;
   readonly policy: string | undefined;
+  readonly trace: string | undefined;
 }
 
 /** Workers' requests for waiting jobs of an endpoint, in the order in which they get them. */
@@ -64,6 +67,14 @@ export interface Take {
 export interface Taken {
   readonly jobs: TakenJob[];
   readonly dry: boolean;
+}
+
+/** What came with a job, except its input. */
+export interface JobSubmission {
+  readonly inputBytes: number;
+  readonly webhook: string | undefined;
+  readonly s3Config: string | undefined;
+  readonly trace: string | undefined;
 }
 
 /** A job that a worker holds, or was told to stop without confirming it yet. */
@@ -248,9 +259,7 @@ export interface JobReader {
   /** The job with its large texts, all from one moment; without the texts if they exceed `bytesMax` together. */
   findTexts(query: TextsQuery): Promise<{ job: JobReport; texts: JobTexts | undefined } | undefined>;
   /** The stored fields that came with the job's input, and the input's size. */
-  submission(
-    jobNo: number,
-  ): Promise<{ inputBytes: number; webhook: string | undefined; s3Config: string | undefined } | undefined>;
+  submission(jobNo: number): Promise<JobSubmission | undefined>;
   /** What happened to the job, oldest first: the last `happeningsShown`. */
   happened(jobNo: number): Promise<JobHappening[]>;
   /** The job's input as UTF-8 JSON, in pieces; undefined if the job is gone. */

@@ -74,7 +74,11 @@ export const serverRules: readonly Rule[] = [
   { who: /^edges\/graphql\//, own: edge, npm: ["fastify", "graphql", "typebox", "@millrace/api"] },
   { who: /^edges\/rest-v1\//, own: [...edge, "edges/rest-v1"], npm: ["fastify", "typebox", "@millrace/api"] },
   { who: /^edges\/.+\//, own: edge, npm: ["fastify", "@fastify/", "typebox", "@millrace/api"] },
-  { who: /^telemetry\//, own: ["events", "domain", "turns"], npm: ["pino", "prom-client", "@millrace/api"] },
+  {
+    who: /^telemetry\//,
+    own: ["events", "domain", "turns"],
+    npm: ["pino", "prom-client", "@opentelemetry/", "@millrace/api"],
+  },
   { who: /^about$/, own: [], npm: [] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },

@@ -13,6 +13,8 @@ export interface Job {
   readonly s3Config?: Readonly<Record<string, string>>;
   /** The job's policy, as the client sent it; times are in milliseconds. */
   readonly policy?: Readonly<Record<string, unknown>>;
+  /** The W3C trace context for spans of your own, if the server traces jobs. */
+  readonly traceparent?: string;
   /**
    * Reports progress to the client: any JSON value, shown as the job's `output` until the job ends. A newer value
    * replaces one that waits to be sent. Never rejects; await it before blocking work, so that it is sent.
@@ -50,4 +52,5 @@ export interface TakenJob {
   readonly webhook?: string;
   readonly s3Config?: Readonly<Record<string, string>>;
   readonly policy?: Readonly<Record<string, unknown>>;
+  readonly traceparent?: string;
 }

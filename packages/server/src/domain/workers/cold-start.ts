@@ -38,6 +38,14 @@ export function coldStart(worker: Worker): ColdStart {
   return { steps, totalMs: since(readyAt, createdAt), outputMs: since(outputAt, readyAt) };
 }
 
+/** What the start of a worker has reached, and when. */
+export function startPhases({ placedAt, imageAt, madeAt, startedAt, readyAt }: Worker): { name: string; at: number }[] {
+  const phases = { placed: placedAt, "image ready": imageAt, "container created": madeAt };
+  return Object.entries({ ...phases, "process started": startedAt, "first take": readyAt }).flatMap(([name, at]) =>
+    at === undefined ? [] : [{ name, at }],
+  );
+}
+
 /** The values that 50, 90 and 99 % of all values do not exceed, by nearest rank. */
 export interface Percentiles {
   readonly p50: number;

@@ -10,6 +10,7 @@ import { admitToJobs } from "../shared/access.js";
 import { countBodies, takeBytes } from "../shared/bodies/bodies.js";
 import { otherMethods } from "../shared/methods.js";
 import { goneSignal, isGone, sendJson } from "../shared/replies/replies.js";
+import { traceparentFor } from "../shared/traceparent.js";
 import { type Heard, sendResult } from "./answer.js";
 import type { Holders } from "./holders.js";
 import { sendStream } from "./stream.js";
@@ -72,6 +73,7 @@ async function submit(parts: OpenAiParts, request: FastifyRequest) {
     body: (request.body as ReceivedText | null | undefined) ?? undefined,
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
+    traceparent: traceparentFor(parts, request),
   });
   request.countedBody?.release();
   request.body = undefined; // a long wait for the result must not keep it in memory

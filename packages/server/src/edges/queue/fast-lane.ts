@@ -15,6 +15,7 @@ import type { HostJudge } from "../shared/connections/host-names.js";
 import { misframed } from "../shared/connections/misframed.js";
 import { asRefusal, goneSignal, jsonHeaders, refusalText, requestIdOf } from "../shared/replies/replies.js";
 import { sendLent } from "../shared/replies/send-lent.js";
+import { traceparentFor } from "../shared/traceparent.js";
 
 type LaneParts = JobParts & { readonly isOurHost?: HostJudge };
 
@@ -60,7 +61,9 @@ function hasSmallBody({ headers }: IncomingMessage): boolean {
 
 function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, check, send, fail }: Entered): void {
   const then = (body: Buffer, release: () => void) => {
-    const submit = { endpoint, route: "run", body, waitMs: undefined, idempotencyKey: undefined, requestId } as const;
+    const traceparent = traceparentFor(parts, request);
+    const asked = { waitMs: undefined, idempotencyKey: undefined, requestId, traceparent };
+    const submit = { endpoint, route: "run", body, ...asked } as const;
     const submitted = async () => {
       check();
       return submitJob(parts, submit);

@@ -28,6 +28,7 @@ import { otherMethods } from "../shared/methods.js";
 import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor.js";
 import { goneSignal, sendJson } from "../shared/replies/replies.js";
 import { sendLentReply, sendStatus } from "../shared/replies/send-lent.js";
+import { traceparentFor } from "../shared/traceparent.js";
 import { readClamped } from "../shared/wait.js";
 import { jobChangeRoutes } from "./change-routes.js";
 import { endpointParam, jobIdOf, jobParams, replies } from "./route-schema.js";
@@ -131,6 +132,7 @@ async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "
     waitMs,
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
+    traceparent: traceparentFor(parts, request),
   });
   request.countedBody?.release();
   request.body = undefined; // a long wait for the result must not keep it in memory

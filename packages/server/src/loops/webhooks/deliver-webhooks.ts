@@ -1,5 +1,7 @@
 import { realTime } from "../../clock.js";
 import type { User } from "../../domain/access/user.js";
+import { webhookSpan } from "../../domain/jobs/spans.js";
+import { traceparentOf } from "../../domain/jobs/trace.js";
 import { limits } from "../../limits/index.js";
 import type { Body } from "../../lines/webhook-bytes.js";
 import type { Call } from "../../lines/webhook-calls.js";
@@ -12,7 +14,7 @@ import { heldBack, noteReceiver } from "./held-deliveries.js";
 import { type Made, WebhookMemory } from "./webhook-memory.js";
 
 type Delivering = Needs<
-  "reader" | "deliveries" | "receivers" | "clock" | "ids" | "bell" | "registry" | "vault" | "emit"
+  "reader" | "deliveries" | "receivers" | "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "isTraced"
 >;
 
 /** A delivery that may be attempted. */
@@ -48,13 +50,18 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
 
   async function deliver({ delivery, host }: Due, signal: AbortSignal): Promise<Made | undefined> {
     const startedAt = needs.clock.now();
-    const sent = await send(needs, sender, delivery, signal);
+    const trace = needs.isTraced ? (await needs.reader.submission(delivery.jobNo))?.trace : undefined;
+    const attempt = delivery.tries + 1;
+    const traceparent = needs.isTraced ? traceparentOf(delivery.jobId, trace, webhookSpan(attempt)) : undefined;
+    const sent = await send(needs, sender, delivery, { signal, traceparent });
     if (signal.aborted) return undefined; // we are stopping: the attempt does not count and is repeated later
     const made = judge(delivery, { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt });
     memory.note(made);
     const final = made.outcome.state !== "pending";
     const { status, error } = sent; // the reply may say anything: it is not for the log
-    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, status, error, final });
+    const { at, durationMs } = made.attempt;
+    const traced = needs.isTraced ? { traced: { trace, attempt, at, durationMs } } : {};
+    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, status, error, final, ...traced });
     return made;
   }
 
@@ -146,7 +153,17 @@ function judge(delivery: Delivery, attempt: Attempt): Made {
   return { delivery, attempt, outcome: { state: "pending", nextAt } };
 }
 
-async function send(needs: Delivering, sender: Sender, delivery: Delivery, signal: AbortSignal): Promise<SendOutcome> {
+interface Sending {
+  readonly signal: AbortSignal;
+  readonly traceparent: string | undefined;
+}
+
+async function send(
+  needs: Delivering,
+  sender: Sender,
+  delivery: Delivery,
+  { signal, traceparent }: Sending,
+): Promise<SendOutcome> {
   const endpoint = needs.registry.endpointByNo(delivery.endpointNo);
   const owner = endpoint && needs.registry.user(endpoint.ownerNo);
   const body = owner && (await webhookBody(needs, delivery));
@@ -155,7 +172,8 @@ async function send(needs: Delivering, sender: Sender, delivery: Delivery, signa
   if (secrets === undefined) return { status: undefined, error: "the signing secret could not be opened" };
   // receivers compare it with their own clock
   const signed = await needs.vault.sign(secrets, delivery.webhookId, realTime.wallMs(), body);
-  const headers = { ...signed, "content-type": "application/json", "user-agent": "millrace" };
+  const traced = traceparent === undefined ? {} : { traceparent };
+  const headers = { ...signed, "content-type": "application/json", "user-agent": "millrace", ...traced };
   return sender.post(delivery.url, body, headers, signal);
 }
 

@@ -1,6 +1,7 @@
 import { topics } from "../../bell.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { retentionMs } from "../../domain/jobs/job.js";
+import { readTraceparent } from "../../domain/jobs/trace.js";
 import { endpointNotFound, invalid, Refusal } from "../../errors.js";
 import type { ReceivedText } from "../../json/json.js";
 import { limits } from "../../limits/index.js";
@@ -20,6 +21,8 @@ export interface JobRequest {
   readonly waitMs: number | undefined;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
+  /** The client's `traceparent`, if jobs are traced here. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface Submit extends JobRequest {
@@ -73,7 +76,7 @@ export async function storeJob(
 
 function newJob(
   { ids, vault }: Needs<"ids" | "vault">,
-  { endpoint, route, waitMs }: JobRequest,
+  { endpoint, route, waitMs, traceparent }: JobRequest,
   parts: ReadJob,
   now: number,
 ): NewJob {
@@ -85,6 +88,7 @@ function newJob(
     webhook: parts.webhook,
     s3Config: parts.s3Config === undefined ? undefined : vault.seal(parts.s3Config),
     policy: parts.policyText,
+    trace: readTraceparent(traceparent),
     lowPriority: parts.policy.lowPriority,
     executionTimeoutMs: parts.policy.executionTimeoutMs ?? endpoint.settings.executionTimeoutMs,
     retentionMs: retentionMs(route === "run" ? "run" : "runsync", waitMs),

@@ -15,6 +15,8 @@ export interface AskOpenAi {
   readonly body: ReceivedText | undefined;
   readonly idempotencyKey: string | undefined;
   readonly requestId: string;
+  /** The client's `traceparent`, if jobs are traced here. */
+  readonly traceparent?: string | undefined;
 }
 
 /** `streams`: whether the client wants the answer as it is made. */

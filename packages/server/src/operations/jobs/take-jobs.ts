@@ -1,6 +1,7 @@
 import { topics } from "../../bell.js";
 import type { Signal } from "../../clock.js";
 import { hearTake, isPrefetching } from "../../domain/jobs/prefetch.js";
+import { runSpan, traceparentOf } from "../../domain/jobs/trace.js";
 import { limits } from "../../limits/index.js";
 import { either } from "../../lines/either.js";
 import type { LiveWorker } from "../../memory/registry.js";
@@ -149,7 +150,7 @@ async function judgeIdle(needs: Taking, worker: LiveWorker, arrivedAt: number): 
  * time.
  */
 export async function lendJobs(
-  { vault, reader, inputShares }: Needs<"vault" | "reader" | "inputShares">,
+  { vault, reader, inputShares, isTraced }: Needs<"vault" | "reader" | "inputShares" | "isTraced">,
   ownerNo: number,
   jobs: readonly TakenJob[],
   gone: Signal,
@@ -165,7 +166,7 @@ export async function lendJobs(
       const input = job.input === undefined ? await reader.input(job.no) : [job.input];
       if (!input) throw new Error(`the input of the job ${job.id} is gone`);
       if (pieces.length > 0) pieces.push(",");
-      pieces.push(...jobPieces({ vault }, job, input));
+      pieces.push(...jobPieces({ vault, isTraced }, job, input));
     }
     return { pieces, release, isWanted: () => inputShares.isWanted };
   } catch (error) {
@@ -178,7 +179,7 @@ export async function lendJobs(
  * The job object that a worker receives, as JSON text: exactly `id`, `input` and the optional fields that were given.
  */
 function jobPieces(
-  { vault }: Needs<"vault">,
+  { vault, isTraced }: Needs<"vault" | "isTraced">,
   job: TakenJob,
   input: readonly (string | Uint8Array)[],
 ): (string | Uint8Array)[] {
@@ -186,5 +187,6 @@ function jobPieces(
   if (job.webhook !== undefined) rest += `,"webhook":${JSON.stringify(job.webhook)}`;
   if (job.s3Config !== undefined) rest += `,"s3Config":${vault.open(job.s3Config)}`;
   if (job.policy !== undefined) rest += `,"policy":${job.policy}`;
+  if (isTraced) rest += `,"traceparent":"${traceparentOf(job.id, job.trace, runSpan(job.starts))}"`;
   return [`{"id":${JSON.stringify(job.id)},"input":`, ...input, `${rest}}`];
 }

@@ -43,6 +43,7 @@ export function jobLife(setting: () => Setting): void {
         webhook: "https://example.com/hook",
         s3Config: "sealed",
         policy: '{"ttl":20000}',
+        trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         executionTimeoutMs: 9_000,
       });
       scene.now += 1_500;
@@ -59,7 +60,10 @@ export function jobLife(setting: () => Setting): void {
         webhook: "https://example.com/hook",
         s3Config: "sealed",
         policy: '{"ttl":20000}',
+        trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
       });
+      const sent = await scene.stores.reader.submission((await scene.job(id)).no);
+      expect(sent?.trace).toBe("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
       expect(await scene.job(id)).toMatchObject({
         status: "IN_PROGRESS",
         workerNo: first,

@@ -12,11 +12,13 @@ import {
   joined,
   type PageRow,
   recentSql,
+  type SubmissionRow,
   type TimesRow,
   toHappening,
   toHeldJob,
   toJob,
   toPage,
+  toSubmission,
   toTimes,
 } from "../tables/job-row.js";
 import { code, hasStatus, isAtWorker, isIndexed } from "../tables/job-state.js";
@@ -33,7 +35,7 @@ const page = (where = "") =>
 export const readerSql = {
   find: `SELECT a.n, ${jobSql.jobColumnsBounded} FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS a (endpoint_no, id, now, n)
     JOIN job j ON j.endpoint_no = a.endpoint_no AND j.id = a.id AND j.expires_at > a.now ${joined}`,
-  submission: "SELECT octet_length(body) AS bytes, webhook, s3_config FROM job_input WHERE job_no = $1",
+  submission: "SELECT octet_length(body) AS bytes, webhook, s3_config, trace FROM job_input WHERE job_no = $1",
   recent: recentSql("$1", "$2", "$3", "$4"),
   happened: happenedSql("$1", limits.happeningsShown),
   list: statement(pageNames, page()),
@@ -103,11 +105,8 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     },
     ...postgresTextReader(textReads),
     submission: async (jobNo) => {
-      const [row] = await reads.read<{ bytes: number; webhook: string | null; s3_config: string | null }>(
-        readerSql.submission,
-        [jobNo],
-      );
-      return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
+      const [row] = await reads.read<SubmissionRow>(readerSql.submission, [jobNo]);
+      return row && toSubmission(row);
     },
     recent: async ({ endpointNo, now, limit }) =>
       (await reads.read<TimesRow>(readerSql.recent, [endpointNo, now, limits.recentSearched, limit])).map(toTimes),

@@ -12,6 +12,7 @@ import {
   toHeldJob,
   toJob,
   toPage,
+  toSubmission,
   toTimes,
 } from "../tables/job-row.js";
 import { code, hasStatus, isAtWorker, isIndexed, statusIndexes } from "../tables/job-state.js";
@@ -44,7 +45,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
   const sql = {
     find: db.prepare(findSql),
     submission: db.prepare(
-      `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config FROM job_input i WHERE job_no = ?`,
+      `SELECT ${textsInPieces.bytes("i.body")} AS bytes, webhook, s3_config, trace FROM job_input i WHERE job_no = ?`,
     ),
     recent: prepareNamed(
       db,
@@ -161,7 +162,7 @@ export function sqliteJobReader(db: Database, textDb?: Database): JobReader {
     ...sqliteTextReader(db, textDb),
     submission: async (jobNo) => {
       const row = sql.submission.get(jobNo);
-      return row && { inputBytes: row.bytes, webhook: row.webhook ?? undefined, s3Config: row.s3_config ?? undefined };
+      return row && toSubmission(row);
     },
     recent: (query) =>
       turns.run(["pages"], () => sql.recent.all({ ...query, rows: limits.recentSearched }).map(toTimes)),

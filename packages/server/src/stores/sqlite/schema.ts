@@ -274,6 +274,8 @@ CREATE INDEX job_failed ON job (endpoint_no, no) WHERE status = 3;
 CREATE INDEX job_cancelled ON job (endpoint_no, no) WHERE status = 4;
 CREATE INDEX job_timed_out ON job (endpoint_no, no) WHERE status = 5;
 `,
+  // the trace that a job's client named
+  "ALTER TABLE job_input ADD COLUMN trace TEXT;",
 ];
 
 /** The schema version that this code writes. */

@@ -1,6 +1,6 @@
 import type { JobReport } from "../../domain/jobs/job.js";
 import { limits } from "../../limits/index.js";
-import type { HeldJob, JobHappening, JobTimes, TakenJob } from "../../store/index.js";
+import type { HeldJob, JobHappening, JobSubmission, JobTimes, TakenJob } from "../../store/index.js";
 import { statusOf } from "./job-state.js";
 
 const optional = <T>(value: T | null): T | undefined => value ?? undefined;
@@ -214,7 +214,22 @@ export interface TakenRow {
   webhook: string | null;
   s3_config: string | null;
   policy: string | null;
+  trace: string | null;
 }
+
+export interface SubmissionRow {
+  bytes: number;
+  webhook: string | null;
+  s3_config: string | null;
+  trace: string | null;
+}
+
+export const toSubmission = (row: SubmissionRow): JobSubmission => ({
+  inputBytes: row.bytes,
+  webhook: row.webhook ?? undefined,
+  s3Config: row.s3_config ?? undefined,
+  trace: row.trace ?? undefined,
+});
 
 export const toTakenJob = (row: TakenRow): TakenJob => ({
   no: row.no,
@@ -229,4 +244,5 @@ export const toTakenJob = (row: TakenRow): TakenJob => ({
   webhook: row.webhook ?? undefined,
   s3Config: row.s3_config ?? undefined,
   policy: row.policy ?? undefined,
+  trace: row.trace ?? undefined,
 });

@@ -28,6 +28,7 @@ export const submitSql = {
       "webhooks",
       "s3Configs",
       "policies",
+      "traces",
     ],
     `
   WITH open AS MATERIALIZED (
@@ -55,9 +56,10 @@ export const submitSql = {
     FROM call WHERE key_hash IS NULL OR no IN (SELECT job_no FROM keyed)
     RETURNING no, endpoint_no, low_priority),
   inputs AS (
-    INSERT INTO job_input (job_no, body, webhook, s3_config, policy)
-    SELECT c.no, b.body, b.webhook, b.s3_config, b.policy FROM call c
-    JOIN unnest(:bodies::text[], :webhooks::text[], :s3Configs::text[], :policies::text[]) WITH ORDINALITY AS b (body, webhook, s3_config, policy, n)
+    INSERT INTO job_input (job_no, body, webhook, s3_config, policy, trace)
+    SELECT c.no, b.body, b.webhook, b.s3_config, b.policy, b.trace FROM call c
+    JOIN unnest(:bodies::text[], :webhooks::text[], :s3Configs::text[], :policies::text[], :traces::text[])
+      WITH ORDINALITY AS b (body, webhook, s3_config, policy, trace, n)
       ON b.n = c.n
     WHERE c.no IN (SELECT no FROM made)),
   ${tallied("made", { waiting: "count(*)", waitingNormal: "count(*) FILTER (WHERE low_priority = 0)" })}
@@ -100,6 +102,7 @@ async function submitAll({ connection, lane }: Group, jobs: readonly NewJob[]): 
     webhooks: texts(of((job) => job.webhook)),
     s3Configs: texts(of((job) => job.s3Config)),
     policies: texts(of((job) => job.policy)),
+    traces: texts(of((job) => job.trace)),
   };
   const rows = await connection.query<{ n: number }>(...submitSql.submit.with(values));
   const made = new Set(rows.map(({ n }) => n - 1));

@@ -12,7 +12,7 @@ import { jobSql } from "../texts/texts.js";
 import type { Group, Verb } from "../writer.js";
 
 const handed = `t.no, t.id, t.place, t.starts, t.worker_no, t.queued_at, t.taken_at, t.deadline_at,
-  ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy`;
+  ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy, i.trace`;
 const waiting = `endpoint_no = :endpointNo::bigint AND status = ${code.IN_QUEUE} AND expires_at > :now::bigint`;
 
 export const takeSql = {
@@ -56,7 +56,7 @@ export const takeSql = {
   SELECT ${handed}, NULL::bigint AS asked, NULL::bigint AS found, NULL::bigint AS there, NULL::bigint AS first
   FROM taken t JOIN job_input i ON i.job_no = t.no
   UNION ALL
-  SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+  SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     (SELECT count(*) FROM slot), (SELECT count(*) FROM back) + (SELECT count(*) FROM front),
     (SELECT sum(waiting) FROM tally WHERE endpoint_no = :endpointNo), (SELECT place FROM job WHERE ${waiting} AND place >= :floor::bigint ORDER BY place LIMIT 1)`,
   ),

@@ -65,12 +65,12 @@ export const jobStatements = (db: Database) => ({
   ),
   insertInput: prepareOrdered(
     db,
-    ["jobNo", "body", "bodyTextNo", "webhook", "s3Config", "policy"],
-    `INSERT INTO job_input (job_no, body, body_text, webhook, s3_config, policy)
-    VALUES (:jobNo, CAST(:body AS TEXT), :bodyTextNo, :webhook, :s3Config, :policy)`,
+    ["jobNo", "body", "bodyTextNo", "webhook", "s3Config", "policy", "trace"],
+    `INSERT INTO job_input (job_no, body, body_text, webhook, s3_config, policy, trace)
+    VALUES (:jobNo, CAST(:body AS TEXT), :bodyTextNo, :webhook, :s3Config, :policy, :trace)`,
   ),
   input: db.prepare(
-    `SELECT ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy FROM job_input i WHERE i.job_no = ?`,
+    `SELECT ${jobSql.boundedBody}, i.webhook, i.s3_config, i.policy, i.trace FROM job_input i WHERE i.job_no = ?`,
   ),
   takeOne: prepareOrdered(db, ["workerNo", "now", "endpointNo"], taking(`${waiting} LIMIT 1`)),
   // up to the job that fills the room: sizes are read without the inputs, and only if several jobs are requested

@@ -67,7 +67,8 @@ export class SqliteJobs {
       Number(job.webhook !== undefined),
       Number(key !== undefined),
     );
-    sql.insertInput.run(no, ...textValues(job.body), job.webhook ?? null, job.s3Config ?? null, job.policy ?? null);
+    const { webhook, s3Config, policy, trace } = job;
+    sql.insertInput.run(no, ...textValues(job.body), webhook ?? null, s3Config ?? null, policy ?? null, trace ?? null);
     if (key) {
       sql.dropKey.run(job.endpointNo, key.keyHash);
       sql.addKey.run(job.endpointNo, key.keyHash, key.bodyHash, key.route, no, job.id, key.expiresAt);
