@@ -36,7 +36,7 @@ describe("A packed package", () => {
     const files = packed[name] as readonly string[];
     expect(files).toEqual(expect.arrayContaining(["LICENSE", "README.md", "package.json"]));
     const others = files.filter(
-      (path) => !/^dist\/(.+\.(js|d\.ts|json|py)|app\/.+\.(html|svg|css|md|br|gz))$/.test(path),
+      (path) => !/^dist\/(.+\.(js|d\.ts|json|py)|(app|guide)\/.+\.(html|svg|css|md|png|br|gz))$/.test(path),
     );
     expect(others.toSorted()).toEqual(["LICENSE", "README.md", "package.json"]);
     expect(files.filter((path) => /\.test\.|-fixture\./.test(path))).toEqual([]);
@@ -72,6 +72,7 @@ describe("Installed elsewhere", () => {
          console.log(JSON.stringify(await call("GET", "/v1/endpoints")));`,
       );
       expect(execFileSync(process.execPath, [inUse("asks.mjs"), url, key], { encoding: "utf8" })).toBe("[]\n");
+      expect(await (await fetch(`${url}/docs/guide/jobs/`)).text()).toContain("<h1");
     } finally {
       service.kill("SIGTERM");
       expect(await ended).toEqual([0, null]);
