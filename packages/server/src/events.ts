@@ -1,4 +1,5 @@
 import type { JobStatus } from "./domain/jobs/job.js";
+import type { QueuedJob } from "./domain/jobs/trace.js";
 import type { Exit } from "./domain/workers/worker.js";
 
 /** Everything noteworthy that happens, for logs and metrics. Never contains secrets or payloads. */
@@ -36,7 +37,7 @@ export type MillraceEvent =
       error: string | undefined;
       final: boolean;
       /** The attempt, if jobs are traced here. */
-      traced?: { trace: string | undefined; attempt: number; at: number; durationMs: number };
+      traced?: { job: QueuedJob; trace: string | undefined; attempt: number; at: number; durationMs: number };
     }
   | { type: "webhook.failing"; receiverOrigin: string; userId: string; failures: number; error: string };
 

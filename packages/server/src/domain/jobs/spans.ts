@@ -1,5 +1,5 @@
 import type { JobStatus } from "./job.js";
-import { runSpan, spanIdOf, traceOf } from "./trace.js";
+import { type QueuedJob, runSpan, spanIdOf, traceOf } from "./trace.js";
 
 /** What a trace shows of a job: an interval, and the interval that it is part of. Times are Unix milliseconds. */
 export interface JobSpan {
@@ -43,11 +43,11 @@ export function spansOf(job: TracedJob): JobSpan[] {
   const { id, endpoint, status, queuedAt, takenAt, finishedAt, worker } = job;
   const attributes = { "millrace.endpoint.id": endpoint.id, "millrace.job.id": id };
   const span = (name: string, key: string, parent: string | undefined, startMs: number, endMs: number) => ({
-    ...{ name, traceId, spanId: spanIdOf(id, key), parentSpanId: parent, kind: "internal" as JobSpan["kind"] },
+    ...{ name, traceId, spanId: spanIdOf(job, key), parentSpanId: parent, kind: "internal" as JobSpan["kind"] },
     ...{ startMs, endMs: Math.max(startMs, endMs), attributes },
   });
   const failed = status === "COMPLETED" ? {} : { error: status };
-  const root = spanIdOf(id, "job");
+  const root = spanIdOf(job, "job");
   const spans: JobSpan[] = [
     {
       ...span(`job ${endpoint.name}`, "job", parentSpanId, queuedAt, finishedAt),
@@ -59,7 +59,7 @@ export function spansOf(job: TracedJob): JobSpan[] {
   const readyAt = worker?.phases.at(-1)?.at;
   if (worker && readyAt !== undefined && readyAt > queuedAt && worker.createdAt <= (takenAt ?? finishedAt))
     spans.push({
-      ...span("worker start", "worker start", spanIdOf(id, "wait"), Math.max(worker.createdAt, queuedAt), readyAt),
+      ...span("worker start", "worker start", spanIdOf(job, "wait"), Math.max(worker.createdAt, queuedAt), readyAt),
       events: worker.phases.map(({ name, at }) => ({ name, atMs: at })),
     });
   if (takenAt !== undefined)
@@ -72,7 +72,7 @@ export function spansOf(job: TracedJob): JobSpan[] {
 
 /** An attempt to deliver a job's webhook, numbered from 1. */
 export interface TracedAttempt {
-  readonly jobId: string;
+  readonly job: QueuedJob;
   readonly trace: string | undefined;
   readonly attempt: number;
   readonly at: number;
@@ -83,8 +83,8 @@ export interface TracedAttempt {
 }
 
 /** The span of an attempt, part of the job. */
-export function attemptSpan({ jobId, trace, attempt, at, durationMs, host, status, error }: TracedAttempt): JobSpan[] {
-  const { traceId, isSampled } = traceOf(jobId, trace);
+export function attemptSpan({ job, trace, attempt, at, durationMs, host, status, error }: TracedAttempt): JobSpan[] {
+  const { traceId, isSampled } = traceOf(job.id, trace);
   if (!isSampled) return [];
   const replied = status === undefined ? {} : { "http.response.status_code": status };
   return [
@@ -92,11 +92,16 @@ export function attemptSpan({ jobId, trace, attempt, at, durationMs, host, statu
       ...{
         name: "webhook",
         traceId,
-        spanId: spanIdOf(jobId, webhookSpan(attempt)),
-        parentSpanId: spanIdOf(jobId, "job"),
+        spanId: spanIdOf(job, webhookSpan(attempt)),
+        parentSpanId: spanIdOf(job, "job"),
       },
       ...{ kind: "client", startMs: at, endMs: at + durationMs },
-      attributes: { "millrace.job.id": jobId, "server.address": host, "millrace.webhook.attempt": attempt, ...replied },
+      attributes: {
+        "millrace.job.id": job.id,
+        "server.address": host,
+        "millrace.webhook.attempt": attempt,
+        ...replied,
+      },
       ...(status === 200 ? {} : { error: error ?? `status ${status}` }),
     },
   ];

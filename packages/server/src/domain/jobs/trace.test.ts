@@ -5,6 +5,7 @@ import { readTraceparent, runSpan, spanIdOf, traceOf, traceparentOf } from "./tr
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const sent = `00-${traceId}-b7ad6b7169203331-01`;
 const id = "01a223a0-e481-7436-9bdd-bc62d9f4f0d5-u1";
+const queued = { id, queuedAt: 1_000 };
 
 describe("A client's traceparent", () => {
   it.each([
@@ -30,10 +31,11 @@ describe("A client's traceparent", () => {
   });
 
   it("goes on with the span that the next one belongs to", () => {
-    const next = traceparentOf(id, sent, runSpan(1));
-    expect(next).toBe(`00-${traceId}-${spanIdOf(id, "run 1")}-01`);
+    const next = traceparentOf(queued, sent, runSpan(1));
+    expect(next).toBe(`00-${traceId}-${spanIdOf(queued, "run 1")}-01`);
     expect(readTraceparent(next)).toBe(next);
-    expect(spanIdOf(id, "run 1")).not.toBe(spanIdOf(id, "run 2"));
+    expect(spanIdOf(queued, "run 1")).not.toBe(spanIdOf(queued, "run 2"));
+    expect(spanIdOf(queued, "run 1")).not.toBe(spanIdOf({ id, queuedAt: 9_000 }, "run 1")); // a retry's
   });
 });
 
@@ -69,7 +71,7 @@ describe("A job's spans", () => {
       wait?.spanId,
       root?.spanId,
     ]);
-    expect(traceparentOf(id, sent, runSpan(1))).toContain(run?.spanId);
+    expect(traceparentOf(queued, sent, runSpan(1))).toContain(run?.spanId);
   });
 
   it("have no start of a worker that was up before", () => {
@@ -88,7 +90,7 @@ describe("A job's spans", () => {
   it("are none if the client does not want a trace", () => {
     const trace = sent.replace(/01$/, "00");
     const attempt = {
-      ...{ jobId: id, trace, attempt: 1, at: 0, durationMs: 1, host: "h" },
+      ...{ job: queued, trace, attempt: 1, at: 0, durationMs: 1, host: "h" },
       status: 200,
       error: undefined,
     };
@@ -96,10 +98,10 @@ describe("A job's spans", () => {
   });
 
   it("include the attempts to deliver its webhook", () => {
-    const attempt = { ...{ jobId: id, trace: sent, attempt: 2, at: 5_000, durationMs: 40 }, host: "example.com" };
+    const attempt = { ...{ job: queued, trace: sent, attempt: 2, at: 5_000, durationMs: 40 }, host: "example.com" };
     const [span] = attemptSpan({ ...attempt, status: 500, error: undefined });
     expect(span).toMatchObject({
-      parentSpanId: spanIdOf(id, "job"),
+      parentSpanId: spanIdOf(queued, "job"),
       startMs: 5_000,
       endMs: 5_040,
       error: "status 500",

@@ -27,11 +27,17 @@ export function traceOf(jobId: string, kept: string | undefined): JobTrace {
   return { traceId, parentSpanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
+/** A job as it was submitted or, the last time, retried: a retry adds spans of its own to the trace. */
+export interface QueuedJob {
+  readonly id: string;
+  readonly queuedAt: number;
+}
+
 /** The id of one of a job's spans. It follows from its name, so that every server that reports on the job has the same. */
-export function spanIdOf(jobId: string, name: string): string {
+export function spanIdOf({ id, queuedAt }: QueuedJob, name: string): string {
   // FNV-1a of 64 bits
   let hash = 0xcbf29ce484222325n;
-  for (const character of `${jobId} ${name}`) {
+  for (const character of `${id} ${queuedAt} ${name}`) {
     hash ^= BigInt(character.codePointAt(0) as number);
     hash = BigInt.asUintN(64, hash * 0x100000001b3n);
   }
@@ -39,9 +45,9 @@ export function spanIdOf(jobId: string, name: string): string {
 }
 
 /** What the next one in the chain is told, so that its spans belong to the job's span of this name. */
-export function traceparentOf(jobId: string, kept: string | undefined, name: string): string {
-  const { traceId, isSampled } = traceOf(jobId, kept);
-  return `00-${traceId}-${spanIdOf(jobId, name)}-${isSampled ? "01" : "00"}`;
+export function traceparentOf(job: QueuedJob, kept: string | undefined, name: string): string {
+  const { traceId, isSampled } = traceOf(job.id, kept);
+  return `00-${traceId}-${spanIdOf(job, name)}-${isSampled ? "01" : "00"}`;
 }
 
 /** The name of the span of a job's nth run, beginning with 1; the handler's own spans belong to it. */

@@ -50,9 +50,9 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
 
   async function deliver({ delivery, host }: Due, signal: AbortSignal): Promise<Made | undefined> {
     const startedAt = needs.clock.now();
-    const trace = needs.isTraced ? (await needs.reader.submission(delivery.jobNo))?.trace : undefined;
     const attempt = delivery.tries + 1;
-    const traceparent = needs.isTraced ? traceparentOf(delivery.jobId, trace, webhookSpan(attempt)) : undefined;
+    const traced = needs.isTraced ? await traceOfDelivery(needs, delivery) : undefined;
+    const traceparent = traced && traceparentOf(traced.job, traced.trace, webhookSpan(attempt));
     const sent = await send(needs, sender, delivery, { signal, traceparent });
     if (signal.aborted) return undefined; // we are stopping: the attempt does not count and is repeated later
     const made = judge(delivery, { at: startedAt, ...sent, durationMs: needs.clock.now() - startedAt });
@@ -60,8 +60,8 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     const final = made.outcome.state !== "pending";
     const { status, error } = sent; // the reply may say anything: it is not for the log
     const { at, durationMs } = made.attempt;
-    const traced = needs.isTraced ? { traced: { trace, attempt, at, durationMs } } : {};
-    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, status, error, final, ...traced });
+    const span = traced && { traced: { ...traced, attempt, at, durationMs } };
+    needs.emit({ type: "webhook.attempted", jobId: delivery.jobId, host, status, error, final, ...span });
     return made;
   }
 
@@ -151,6 +151,13 @@ function judge(delivery: Delivery, attempt: Attempt): Made {
   if (delivery.tries + 1 >= limits.webhookAttemptsMax) return { delivery, attempt, outcome: { state: "failed" } };
   const nextAt = attempt.at + attempt.durationMs + limits.webhookRetryMs;
   return { delivery, attempt, outcome: { state: "pending", nextAt } };
+}
+
+/** Whose trace a delivery belongs to; undefined if its job is gone. */
+async function traceOfDelivery({ reader, clock }: Delivering, { endpointNo, jobNo, jobId }: Delivery) {
+  const job = await reader.find({ endpointNo, jobId, now: clock.now() });
+  const sent = job && (await reader.submission(jobNo));
+  return job && { job: { id: job.id, queuedAt: job.queuedAt }, trace: sent?.trace };
 }
 
 interface Sending {

@@ -187,6 +187,6 @@ function jobPieces(
   if (job.webhook !== undefined) rest += `,"webhook":${JSON.stringify(job.webhook)}`;
   if (job.s3Config !== undefined) rest += `,"s3Config":${vault.open(job.s3Config)}`;
   if (job.policy !== undefined) rest += `,"policy":${job.policy}`;
-  if (isTraced) rest += `,"traceparent":"${traceparentOf(job.id, job.trace, runSpan(job.starts))}"`;
+  if (isTraced) rest += `,"traceparent":"${traceparentOf(job, job.trace, runSpan(job.starts))}"`;
   return [`{"id":${JSON.stringify(job.id)},"input":`, ...input, `${rest}}`];
 }
