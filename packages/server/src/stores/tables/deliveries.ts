@@ -21,7 +21,8 @@ const toDelivery = (row: Row): Delivery => ({
   heldBy: maybe(row.held_by),
 });
 
-const toAttempt = (row: Selectable<Tables["attempt"]>): Attempt => ({
+type AttemptRow = Selectable<Tables["attempt"]>;
+const toAttempt = (row: AttemptRow): Attempt => ({
   at: row.at,
   status: maybe(row.status),
   error: maybe(row.error),
@@ -88,10 +89,9 @@ export function deliveryStore(runner: Runner): DeliveryStore {
     const attempts = await runner.read(
       sql.selectFrom("attempt").selectAll().where("delivery_no", "in", nos).orderBy("n").compile(),
     );
-    return rows.map((row) => ({
-      ...toDelivery(row),
-      attempts: attempts.filter((attempt) => attempt.delivery_no === row.no).map(toAttempt),
-    }));
+    // one that was recorded after the rows were read would stand beside the state before it
+    const isOf = (row: Row) => (attempt: AttemptRow) => attempt.delivery_no === row.no && attempt.n <= row.tries;
+    return rows.map((row) => ({ ...toDelivery(row), attempts: attempts.filter(isOf(row)).map(toAttempt) }));
   };
   return {
     due: async ({ now, limit, after }) => {
