@@ -11,13 +11,14 @@ const sources = join(root, "packages/dashboard/src/guide");
 const required = createRequire(join(root, "packages/dashboard/package.json"));
 
 /** Where the guide is built to. */
-export const guideFolder = join(root, "packages/dashboard/dist/guide");
+const guideFolder = join(root, "packages/dashboard/dist/guide");
 const base = "/docs/guide/";
 
 /** The pages in their order, as paths from docs/ without `.md`. */
-export const contents = JSON.parse(readFileSync(join(docs, "guide/contents.json"), "utf8")).map(
-  ({ section, pages }) => ({ section, pages: pages.map((page) => posix.join("guide", page)) }),
-);
+const contents = JSON.parse(readFileSync(join(docs, "guide/contents.json"), "utf8")).map(({ section, pages }) => ({
+  section,
+  pages: pages.map((page) => posix.join("guide", page)),
+}));
 const listed = contents.flatMap(({ pages }) => pages);
 
 /** Builds everything anew, then takes the old guide's place. */
@@ -115,7 +116,7 @@ function around(page, about) {
 }
 
 /** The identifier of a heading, as code hosts make it, so that links within the sources work there too. */
-export const slugOf = (text) =>
+const slugOf = (text) =>
   text
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, "")

@@ -67,40 +67,68 @@ export async function openTraces({ url, headers, version, find, emit: warn }: Tr
     for (const span of spans) processor.onEnd(toSpan(span));
   };
 
-  /** Jobs that have ended and are not read yet, in order. */
-  const ended: { endpointId: string; jobId: string }[] = [];
-  let reading = Promise.resolve();
-  let isReading = false;
-  async function readAll(): Promise<void> {
-    for (let next = ended.shift(); next; next = ended.shift()) {
-      const job = await find(next.endpointId, next.jobId).catch(() => undefined);
-      if (job) send(spansOf(job));
-    }
-    isReading = false;
-  }
-  let isWarned = false;
-  function note(endpointId: string, jobId: string): void {
-    if (ended.length >= limits.tracedJobsWaiting) {
-      if (!isWarned) warn({ type: "server.warning", message: "Too many jobs end to trace each: some have no trace." });
-      isWarned = true;
-      return;
-    }
-    ended.push({ endpointId, jobId });
-    if (isReading) return;
-    isReading = true;
-    reading = readAll();
-  }
-
+  const ended = new EndedJobs({ find, warn, onRead: (job) => send(spansOf(job)) });
   return {
     emit(event) {
-      if (event.type === "job.ended") note(event.endpointId, event.jobId);
+      if (event.type === "job.ended") ended.add(event);
       else if (event.type === "webhook.attempted" && event.traced) send(attemptSpan({ ...event, ...event.traced }));
     },
     async close() {
-      await reading;
+      await ended.read();
       await processor.shutdown().catch(() => {});
     },
   };
+}
+
+interface Ended {
+  readonly endpointId: string;
+  readonly jobId: string;
+}
+
+interface EndedJobsParts extends Pick<TraceParts, "find"> {
+  readonly warn: Emit;
+  readonly onRead: (job: TracedJob) => void;
+}
+
+/** Jobs that have ended, read one after the other. */
+class EndedJobs {
+  readonly #parts: EndedJobsParts;
+  readonly #waiting: Ended[] = [];
+  #reading: Promise<void> | undefined;
+  #isWarned = false;
+
+  constructor(parts: EndedJobsParts) {
+    this.#parts = parts;
+  }
+
+  add(job: Ended): void {
+    if (this.#waiting.length < limits.tracedJobsWaiting) {
+      this.#waiting.push(job);
+      void this.read();
+      return;
+    }
+    if (this.#isWarned) return;
+    this.#isWarned = true;
+    const message = "Too many jobs end to trace each: some have no trace.";
+    this.#parts.warn({ type: "server.warning", message });
+  }
+
+  /** Resolves when no job waits any more. */
+  async read(): Promise<void> {
+    if (this.#waiting.length > 0) this.#reading ??= this.#readAll();
+    await this.#reading;
+  }
+
+  async #readAll(): Promise<void> {
+    try {
+      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) {
+        const job = await this.#parts.find(next.endpointId, next.jobId).catch(() => undefined);
+        if (job) this.#parts.onRead(job);
+      }
+    } finally {
+      this.#reading = undefined; // at once: a job that is added from now on is read anew
+    }
+  }
 }
 
 /** Seconds and nanoseconds. */
