@@ -90,7 +90,7 @@ export async function startDocker() {
  * A bridge with an address from a range reserved for such tests, and a range for one further network. Takes the first
  * free number: another engine may have its own, and a test that was killed leaves its networks behind.
  */
-function makeBridge() {
+export function makeBridge() {
   for (let attempt = 0; attempt < numbers; attempt++) {
     const n = (process.pid + (engines + attempt) * 7) % numbers;
     const name = `mrtest${n}`;
@@ -106,7 +106,8 @@ function makeBridge() {
     engines++;
     ip("addr", "add", `${gateway}/24`, "dev", name);
     ip("link", "set", name, "up");
-    return { name, gateway, subnet, remove: () => ip("link", "del", name) };
+    const network = { network: `198.18.${n}.0/24`, first: `198.18.${n}.10` };
+    return { name, gateway, subnet, ...network, remove: () => ip("link", "del", name) };
   }
   throw new Error("All networks for engines of tests are taken: `ip link` shows them, `ip link del` removes one.");
 }
@@ -123,7 +124,7 @@ function check({ status, stderr, error }) {
 }
 
 /** Copies programs with the libraries they load, and the files that names and users need. */
-function makeRoot(folder, programs, libraries, files) {
+export function makeRoot(folder, programs, libraries, files) {
   for (const path of ["tmp", "proc", "sys", "dev", "root", "etc"]) mkdirSync(join(folder, path), { recursive: true });
   const copy = (path) => {
     const to = join(folder, path);

@@ -28,6 +28,8 @@ export interface WorkerSpec<From extends WorkerSource = WorkerSource> {
   readonly ports?: readonly number[];
   /** The GPUs it gets, by id: all others are hidden from it. */
   readonly gpus?: readonly string[] | undefined;
+  /** The GPUs it gets where its host picks them: how many, and of which types, in order of preference; none: any. */
+  readonly gpuWish?: { readonly count: number; readonly types: readonly string[] } | undefined;
   readonly cpus?: number | undefined;
   /** Without it, a share of the engine's machine. */
   readonly memoryMib?: number | undefined;
@@ -48,6 +50,8 @@ export interface Mount {
   readonly volumeId: string;
   /** The volume's directory on this machine. A provider whose workers run elsewhere, or that keeps volumes, ignores it. */
   readonly path: string;
+  /** For a provider that keeps volumes of a size. */
+  readonly sizeGb?: number | undefined;
 }
 
 /** Callbacks for a start in progress. */

@@ -1,4 +1,5 @@
 import { access } from "./access.js";
+import { clusters } from "./clusters.js";
 import { containers } from "./containers.js";
 import { gateway } from "./gateway.js";
 import { graphql } from "./graphql.js";
@@ -27,6 +28,7 @@ export const limits = {
   ...management,
   ...access,
   ...logs,
+  ...clusters,
   ...containers,
   ...store,
   ...webhooks,

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { lastingWorkersContract } from "./contracts/lasting-workers.js";
 import { follower } from "./contracts/log-lines.js";
-import { ContractScene, endOf, id, type OpenedProvider } from "./contracts/scene.js";
+import { type Abilities, ContractScene, endOf, id, type OpenedProvider } from "./contracts/scene.js";
 import { logsContract } from "./contracts/worker-logs.js";
 
 /** The promises of every provider about its workers. `open` makes a separate host. */
-export function providerContract(name: string, open: () => Promise<OpenedProvider>): void {
+export function providerContract(name: string, open: () => Promise<OpenedProvider>, abilities: Abilities = {}): void {
   describe(name, () => {
-    const scene = new ContractScene(open);
+    const scene = new ContractScene(open, abilities);
     const { launch, start, wish } = scene;
 
     it("starts a worker with its specified environment, and none of the server's variables", async () => {

@@ -19,6 +19,7 @@ const causeWords: Readonly<Record<ExitCause, string>> = {
   memory: "as the system does where memory runs out",
   gpu: "as it found no GPU that it could use",
   start: "",
+  host: "",
 };
 
 /**

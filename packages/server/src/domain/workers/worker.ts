@@ -4,8 +4,11 @@ import type { Gpu } from "../hosts/gpu.js";
 /** What the scaler asks of a worker. */
 export type Wanted = "running" | "closed" | "paused" | "stopped";
 
-/** The likely cause of a worker's end, if known: what its operator should look at first. */
-export type ExitCause = "image" | "memory" | "gpu" | "start";
+/**
+ * The likely cause of a worker's end, if known: what its operator should look at first. If it is the host, the end says
+ * nothing about how such workers start.
+ */
+export type ExitCause = "image" | "memory" | "gpu" | "start" | "host";
 
 /** How a worker's process ended. */
 export interface Exit {

@@ -153,7 +153,10 @@ export async function endWorker(
   try {
     await Promise.all([
       // at the same time: a scaler that saw only the end would start the next worker without a pause
-      !isBlameless && hasFailed(needs, worker, held.length, ended.endedAt) && noteFailedStart(needs, worker, how),
+      !isBlameless &&
+        exit.cause !== "host" &&
+        hasFailed(needs, worker, held.length, ended.endedAt) &&
+        noteFailedStart(needs, worker, how),
       giveBackAll(needs, worker, last),
     ]);
     isOurs = await needs.registry.changeWorker(worker, { by: "end", ...ended });

@@ -4,6 +4,52 @@ import { type ContractScene, endOf, id } from "./scene.js";
 /** What every provider promises about workers that are paused, and about those that outlive their server. */
 export function lastingWorkersContract(scene: ContractScene): void {
   const { launch, start } = scene;
+  if (scene.abilities.cannotFreeze) {
+    it("says of each worker that it cannot be frozen, and leaves it running when asked to", async () => {
+      const { handle, puppet } = await start();
+      expect(handle.isUnfreezable).toBe(true);
+      await scene.provider.pause(id);
+      expect(await puppet.ask("hello")).toBe("hello");
+      await scene.provider.resume(id);
+      expect(await scene.provider.look(id)).toEqual({ state: "running", handle });
+    });
+  } else pausedContract(scene);
+
+  describe("after the server that started it has left", () => {
+    it("a worker lives on, is found again, and its end is reported to the next server", async () => {
+      const { handle, puppet } = await start();
+      await scene.provider.leave(60_000);
+      const next = await scene.opened.again();
+      expect(await next.look(id)).toEqual({ state: "running", handle });
+      expect(await next.start(launch())).toEqual(handle);
+      const end = endOf(next, id);
+      puppet.do("exit", 7);
+      await end;
+      expect(await next.look(id)).toEqual({ state: "ended", exit: { code: 7 } });
+    });
+
+    it("a worker's end is remembered while another one runs", async () => {
+      const { puppet } = await start();
+      const { puppet: other } = await start("worker00000002");
+      await scene.provider.leave(60_000);
+      puppet.do("exit", 7);
+      await puppet.ended;
+      expect(await other.ask("hello")).toBe("hello");
+      const next = await scene.opened.again();
+      let end = endOf(next, id);
+      // An end may be reported for a worker that still runs: it only means that its state must be looked up.
+      while ((await next.look(id)).state === "running") {
+        await end;
+        end = endOf(next, id);
+      }
+      expect(await next.look(id)).toEqual({ state: "ended", exit: { code: 7 } });
+    });
+  });
+}
+
+/** What is promised about paused workers by those who can pause them. */
+function pausedContract(scene: ContractScene): void {
+  const { start } = scene;
   describe("paused", () => {
     /** A worker with a child, both sent a question while frozen. */
     const paused = async () => {
@@ -73,37 +119,6 @@ export function lastingWorkersContract(scene: ContractScene): void {
       expect(await next.look(id)).toEqual({ state: "running", handle });
       await next.resume(id);
       expect(await puppet.hear()).toBe("hello");
-    });
-  });
-
-  describe("after the server that started it has left", () => {
-    it("a worker lives on, is found again, and its end is reported to the next server", async () => {
-      const { handle, puppet } = await start();
-      await scene.provider.leave(60_000);
-      const next = await scene.opened.again();
-      expect(await next.look(id)).toEqual({ state: "running", handle });
-      expect(await next.start(launch())).toEqual(handle);
-      const end = endOf(next, id);
-      puppet.do("exit", 7);
-      await end;
-      expect(await next.look(id)).toEqual({ state: "ended", exit: { code: 7 } });
-    });
-
-    it("a worker's end is remembered while another one runs", async () => {
-      const { puppet } = await start();
-      const { puppet: other } = await start("worker00000002");
-      await scene.provider.leave(60_000);
-      puppet.do("exit", 7);
-      await puppet.ended;
-      expect(await other.ask("hello")).toBe("hello");
-      const next = await scene.opened.again();
-      let end = endOf(next, id);
-      // An end may be reported for a worker that still runs: it only means that its state must be looked up.
-      while ((await next.look(id)).state === "running") {
-        await end;
-        end = endOf(next, id);
-      }
-      expect(await next.look(id)).toEqual({ state: "ended", exit: { code: 7 } });
     });
   });
 }

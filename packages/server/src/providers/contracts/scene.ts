@@ -22,6 +22,14 @@ export interface OpenedProvider {
   end(): Promise<void>;
 }
 
+/** What not every provider can do. */
+export interface Abilities {
+  /** Its workers are told to be unfreezable, and pausing them does nothing. */
+  readonly cannotFreeze?: true;
+  /** It does not know which pipe a line came from. */
+  readonly mixesPipes?: true;
+}
+
 /** Resolves when the provider first reports the end of this worker. */
 export const endOf = (provider: Provider, workerId: string): Promise<void> =>
   new Promise((resolve) => provider.onEnd((id) => void (id === workerId && resolve())));
@@ -34,7 +42,10 @@ export class ContractScene {
   stage!: Stage;
   opened!: OpenedProvider;
 
-  constructor(open: () => Promise<OpenedProvider>) {
+  readonly abilities: Abilities;
+
+  constructor(open: () => Promise<OpenedProvider>, abilities: Abilities) {
+    this.abilities = abilities;
     beforeEach(async () => {
       this.stage = new Stage();
       await this.stage.open();

@@ -31,8 +31,9 @@ export function logsContract(scene: ContractScene): void {
         await kept(`err ${n}`);
       }
       const lines = await linesOf(scene.provider, id);
+      const stderr = scene.abilities.mixesPipes ? "stdout" : "stderr";
       expect(lines.map(({ stream, text }) => `${stream} ${text}`)).toEqual(
-        [1, 2, 3].flatMap((n) => [`stdout out ${n}`, `stderr err ${n}`]),
+        [1, 2, 3].flatMap((n) => [`stdout out ${n}`, `${stderr} err ${n}`]),
       );
       expect(new Set(lines.map(({ workerId }) => workerId))).toEqual(new Set([id]));
       const times = lines.map(({ atUs }) => atUs);

@@ -1,0 +1,185 @@
+import type { Readable } from "node:stream";
+import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import { realTime } from "../../clock.js";
+import { limits } from "../../limits/index.js";
+import type { Access, Credential } from "./access.js";
+
+/** The API server has refused a call. */
+export class ClusterRefusal extends Error {
+  /** The HTTP status. */
+  readonly status: number;
+  /** Kubernetes' word for it: AlreadyExists, NotFound, Forbidden, Invalid … */
+  readonly reason: string;
+
+  constructor(status: number, reason: string, message: string) {
+    super(message);
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/** The API server does not answer, or can do nothing now. */
+export class ClusterAway extends Error {}
+
+export const statusOf = (error: unknown): number | undefined =>
+  error instanceof ClusterRefusal ? error.status : undefined;
+export const isAway = (error: unknown): boolean => error instanceof ClusterAway;
+
+interface Call {
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  readonly type?: string;
+  readonly signal?: AbortSignal;
+  /** How long a stream may be silent; 0: for ever. */
+  readonly silenceMs?: number;
+  readonly lasts?: boolean;
+}
+
+/** Streams have connections of their own: thousands of followed logs must not keep a call waiting. */
+interface Connections {
+  /** The client's certificate. */
+  readonly of: string;
+  readonly calls: Dispatcher;
+  readonly streams: Dispatcher;
+}
+
+/** A cluster's API server: calls, and streams that last. */
+export class Cluster {
+  readonly server: string;
+  readonly #access: Access;
+  #connections: Connections | undefined;
+
+  constructor(access: Access) {
+    this.#access = access;
+    this.server = access.server;
+  }
+
+  /** Calls the API server. Throws {@link ClusterRefusal} or {@link ClusterAway}. */
+  async ask<T>(method: Dispatcher.HttpMethod, path: string, call: Call = {}): Promise<T> {
+    const late = realTime.abortAfter(limits.clusterAnswerMs);
+    const signal = call.signal ? AbortSignal.any([late, call.signal]) : late;
+    const reply = await this.#send(method, path, { ...call, signal });
+    return (await this.#json(reply, signal)) as T;
+  }
+
+  /** Opens a stream: a watch, or a log. It ends when `signal` aborts. */
+  async stream(path: string, call: Call & { readonly signal: AbortSignal }): Promise<Readable> {
+    return (await this.#send("GET", path, { ...call, lasts: true })).body;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#connections?.calls.destroy(), this.#connections?.streams.destroy()]);
+  }
+
+  async #send(method: Dispatcher.HttpMethod, path: string, call: Call): Promise<Dispatcher.ResponseData> {
+    let reply = await this.#try(method, path, call, await this.#credential());
+    if (reply.statusCode === 401) {
+      await reply.body.dump();
+      reply = await this.#try(method, path, call, await this.#credential(true));
+    }
+    if (reply.statusCode < 400) return reply;
+    throw await this.#refusal(reply);
+  }
+
+  async #credential(isRefused = false): Promise<Credential> {
+    try {
+      return await this.#access.credential(isRefused);
+    } catch (error) {
+      throw new ClusterAway(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async #try(method: Dispatcher.HttpMethod, path: string, call: Call, credential: Credential) {
+    const { query = {}, body, type = "application/json", signal } = call;
+    const asked = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    ) as [string, string][];
+    const search = asked.length === 0 ? "" : `?${new URLSearchParams(asked)}`;
+    const authorization =
+      credential.token !== undefined
+        ? { authorization: `Bearer ${credential.token}` }
+        : credential.basic !== undefined
+          ? { authorization: `Basic ${credential.basic}` }
+          : {};
+    try {
+      return await request(`${this.server}${path}${search}`, {
+        method,
+        dispatcher: this.#connectionsFor(credential)[call.lasts ? "streams" : "calls"],
+        headers: {
+          accept: "application/json",
+          "user-agent": "millrace",
+          ...authorization,
+          ...(body === undefined ? {} : { "content-type": type }),
+        },
+        body: body === undefined ? null : JSON.stringify(body),
+        ...(signal ? { signal } : {}),
+        headersTimeout: limits.clusterAnswerMs,
+        bodyTimeout: call.silenceMs ?? limits.clusterAnswerMs,
+      });
+    } catch (error) {
+      throw this.#away(error);
+    }
+  }
+
+  /** The present connections; new ones when the client's certificate is a new one. */
+  #connectionsFor({ cert, key }: Credential): Connections {
+    const of = cert ?? "";
+    if (this.#connections?.of === of) return this.#connections;
+    const { ca, isUnverified, serverName, proxy } = this.#access;
+    const connect = {
+      timeout: limits.clusterConnectMs,
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+      ...(serverName === undefined ? {} : { servername: serverName }),
+      ...(isUnverified ? { rejectUnauthorized: false } : {}),
+    };
+    const open = (options: { connections?: number }): Dispatcher =>
+      proxy === undefined
+        ? new Agent({ ...options, connect })
+        : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
+    const before = this.#connections;
+    this.#connections = { of, calls: open({ connections: limits.clusterConnectionsMax }), streams: open({}) };
+    for (const each of [before?.calls, before?.streams]) void each?.close();
+    return this.#connections;
+  }
+
+  async #json(reply: Dispatcher.ResponseData, signal: AbortSignal): Promise<unknown> {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const part of reply.body as AsyncIterable<Buffer>) {
+        bytes += part.length;
+        if (bytes > limits.clusterReplyBytesMax) throw new Error("its reply is too large");
+        parts.push(part);
+      }
+    } catch (error) {
+      throw this.#away(signal.aborted ? new Error("it does not answer in time") : error);
+    }
+    return JSON.parse(Buffer.concat(parts).toString("utf8"));
+  }
+
+  async #refusal(reply: Dispatcher.ResponseData): Promise<Error> {
+    const text = (await reply.body.text().catch(() => "")).slice(0, limits.clusterMessageCharsMax);
+    const { reason = "", message = text } = statusIn(text);
+    // busy, or a server behind it is down: it may be asked again
+    if (reply.statusCode === 429 || reply.statusCode >= 500)
+      return new ClusterAway(`the cluster at ${this.server} cannot do it now: ${message || reply.statusCode}`);
+    return new ClusterRefusal(reply.statusCode, reason, message || `status ${reply.statusCode}`);
+  }
+
+  #away(error: unknown): ClusterAway {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return new ClusterAway(`the cluster at ${this.server} does not answer (${code ?? message})`);
+  }
+}
+
+/** Kubernetes' own words in a refusal; none if a proxy has refused. */
+function statusIn(text: string): { readonly reason?: string; readonly message?: string } {
+  try {
+    const status = JSON.parse(text) as { readonly kind?: string; readonly reason?: string; readonly message?: string };
+    return status.kind === "Status" ? status : {};
+  } catch {
+    return {};
+  }
+}

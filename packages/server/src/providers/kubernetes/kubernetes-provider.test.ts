@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll } from "vitest";
+import { startCluster, type TestCluster } from "../../../../../scripts/kubernetes/cluster.mjs";
+import type { ImageSpec } from "../../provider.js";
+import { providerContract } from "../contract.js";
+import type { OpenedProvider, Wish } from "../contracts/scene.js";
+import { findAccess } from "./access.js";
+import { Cluster } from "./cluster.js";
+import { KubernetesProvider } from "./kubernetes-provider.js";
+import { claimOf } from "./pod.js";
+
+const image = "millrace.test/node:1";
+const namespace = "workers";
+let cluster: TestCluster;
+beforeAll(async () => {
+  cluster = await startCluster();
+  cluster.makeImage(image, { programs: [process.execPath, "/bin/sh", "/bin/sleep"] });
+  cluster.kubectl("create", "namespace", namespace);
+}, 1_200_000);
+afterAll(() => cluster?.end());
+
+let stages = 0;
+
+/** A directory of this machine as a worker's volume: the claim that its pod mounts is there already. */
+function shareDirectory(directory: string): string {
+  const volumeId = `stage${++stages}`;
+  const [name, storage] = [claimOf(volumeId), "1Gi"];
+  const metadata = { name, namespace };
+  const modes = { accessModes: ["ReadWriteMany"], storageClassName: "" };
+  cluster.apply(
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolume",
+      metadata: { name },
+      spec: { ...modes, capacity: { storage }, hostPath: { path: directory }, claimRef: { name, namespace } },
+    },
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata,
+      spec: { ...modes, volumeName: name, resources: { requests: { storage } } },
+    },
+  );
+  return volumeId;
+}
+
+async function open(): Promise<OpenedProvider> {
+  const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
+  const volumes = new Map<string, string>();
+  const volumeOf = (directory: string) => {
+    const volumeId = volumes.get(directory) ?? shareDirectory(directory);
+    volumes.set(directory, volumeId);
+    return volumeId;
+  };
+  const launch = ({ workerId, command, env, directory }: Wish): ImageSpec => ({
+    workerId,
+    from: { image },
+    entrypoint: [],
+    command,
+    env,
+    mounts: [{ volumeId: volumeOf(directory), path: "", target: directory }],
+  });
+  const make = () =>
+    new KubernetesProvider({
+      cluster: new Cluster(findAccess({ KUBECONFIG: cluster.kubeconfig }, undefined)),
+      namespace,
+      logsDir,
+      installation: "contract",
+      graceMs: 10_000,
+      gpuResource: "nvidia.com/gpu",
+      gpuLabel: "nvidia.com/gpu.product",
+      additions: {},
+      pullMs: 1_000,
+    });
+  let provider = make();
+  return {
+    provider,
+    launch,
+    unstartable: [
+      [
+        /'no\/such:1' is not on its node and could not be pulled: /,
+        (wish) => ({ ...launch(wish), from: { image: "no/such:1" } }),
+      ],
+      [/could not be started: .*"\/no\/such"/, (wish) => ({ ...launch(wish), command: ["/no/such"] })],
+    ],
+    again: async () => (provider = make()),
+    end: async () => {
+      await provider.leave();
+      cluster.kubectl("delete", "pods,secrets", "--all", `--namespace=${namespace}`, "--grace-period=1", "--wait=true");
+      rmSync(logsDir, { recursive: true });
+    },
+  };
+}
+
+providerContract("A pod", open, { cannotFreeze: true, mixesPipes: true });

@@ -1,0 +1,196 @@
+import type { Pod, Secret } from "kubernetes-types/core/v1.js";
+import { realTime } from "../../clock.js";
+import { hiddenTexts } from "../../domain/access/secret.js";
+import { HiddenTexts } from "../../domain/workers/log-line.js";
+import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
+import type { ImageSpec, LogQuery, Provider, Sighting, Starting } from "../../provider.js";
+import { readLogFiles } from "../log-files/reading.js";
+import type { Cluster } from "./cluster.js";
+import { hiddenOf, installationLabel, nameOf, type PodSettings } from "./pod.js";
+import { PodLog } from "./pod-log.js";
+import { PodStart } from "./pod-start.js";
+import { PodWatch } from "./pod-watch.js";
+import { Pods } from "./pods.js";
+import { absent, exitOf, handleOf, isOver, type SeenPod, seenPod, sightingOf } from "./seen-pod.js";
+
+const unheard: Starting = { note: () => {}, reached: () => {}, signal: new AbortController().signal };
+
+/** A cluster's namespace for workers, and how they are made there. */
+export interface KubernetesOptions extends PodSettings {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly logsDir: string;
+  /** How long an image may fail to be pulled before its worker's start has failed. */
+  readonly pullMs?: number;
+  readonly claims?: { readonly storageClass: string | undefined; readonly accessMode: string };
+  readonly warn?: (message: string) => void;
+}
+
+/** Runs workers as pods of a Kubernetes cluster. */
+export class KubernetesProvider implements Provider<ImageSpec> {
+  readonly #options: KubernetesOptions;
+  readonly #pods: Pods;
+  readonly #watch: PodWatch;
+  readonly #listeners: ((workerId: string) => void)[] = [];
+  readonly #starting = new Map<string, Promise<WorkerHandle>>();
+  /** Workers that we killed: any other killed worker ran out of memory, or the cluster took it away. */
+  readonly #killed = new Set<string>();
+  /** How workers ended whose pods are gone. */
+  readonly #ends = new Map<string, Exit>();
+  readonly #logs = new Map<string, PodLog>();
+  /** What is masked in the logs of workers that are about to start. */
+  readonly #hidden = new Map<string, HiddenTexts>();
+
+  constructor(options: KubernetesOptions) {
+    const { cluster, namespace, installation, warn = () => {} } = options;
+    this.#options = options;
+    this.#pods = new Pods(cluster, namespace, options);
+    this.#watch = new PodWatch(cluster, this.#pods.path, `${installationLabel}=${installation}`, {
+      changed: (seen) => this.#changed(seen),
+      removed: (seen) => this.#removed(seen),
+      reached: (isReached, why) => warn(isReached ? "the cluster answers again" : why),
+    });
+  }
+
+  handleOf = ({ workerId }: ImageSpec): WorkerHandle => handleOf(workerId);
+
+  start(spec: ImageSpec, starting: Starting = unheard): Promise<WorkerHandle> {
+    const { workerId } = spec;
+    const start =
+      this.#starting.get(workerId) ?? this.#start(spec, starting).finally(() => this.#starting.delete(workerId));
+    this.#starting.set(workerId, start);
+    return start;
+  }
+
+  async #start(spec: ImageSpec, starting: Starting): Promise<WorkerHandle> {
+    const { workerId, env, hidden } = spec;
+    this.#watch.begin();
+    this.#hidden.set(workerId, new HiddenTexts([env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, hidden ?? [])]));
+    this.#ends.delete(workerId);
+    try {
+      const { pullMs = limits.podPullMs } = this.#options;
+      const seen = await new PodStart(this.#pods, this.#watch, spec, { starting, pullMs }).run();
+      await this.#follow(seen);
+      return handleOf(workerId, seen);
+    } catch (error) {
+      this.#hidden.delete(workerId);
+      throw error;
+    }
+  }
+
+  async look(workerId: string): Promise<Sighting> {
+    this.#watch.begin();
+    const pod = await this.#pods.find(workerId);
+    const exit = this.#ends.get(workerId);
+    if (!pod) return exit ? { state: "ended", exit } : absent;
+    const seen = seenPod(pod);
+    if (seen.isRunning || seen.ended) await this.#follow(seen, pod);
+    return sightingOf(seen, this.#killed.has(workerId));
+  }
+
+  pause = async (): Promise<void> => {};
+  resume = async (): Promise<void> => {};
+
+  async stop(workerId: string): Promise<void> {
+    if (!(await this.#pods.stop(workerId))) this.#tell(workerId);
+  }
+
+  async kill(workerId: string, handle: WorkerHandle | undefined): Promise<void> {
+    this.#killed.add(workerId);
+    const uid = handle?.ref.uid;
+    const isThere = await this.#pods.kill(
+      workerId,
+      typeof uid === "string" ? uid : undefined,
+      this.#watch.get(workerId),
+    );
+    if (isThere) return;
+    this.#killed.delete(workerId);
+    this.#tell(workerId);
+  }
+
+  async logTail(workerId: string): Promise<string> {
+    const lines: string[] = [];
+    const query = { tail: limits.logTailLines, signal: unheard.signal };
+    for await (const some of readLogFiles(this.#options.logsDir, workerId, query, () => true))
+      lines.push(...some.map(({ text }) => text));
+    return lines.join("\n").slice(-limits.logTailBytes);
+  }
+
+  logs(workerId: string, _handle: WorkerHandle | undefined, query: LogQuery) {
+    const isOver = () => this.#logs.get(workerId)?.isComplete ?? true;
+    return readLogFiles(this.#options.logsDir, workerId, query, isOver);
+  }
+
+  async hide(workerId: string, secret: string): Promise<void> {
+    (this.#logs.get(workerId)?.secrets ?? this.#hidden.get(workerId))?.add(secret);
+  }
+
+  async forget(workerId: string): Promise<void> {
+    const pod = await this.#pods.find(workerId);
+    if (pod && !isOver(seenPod(pod)) && seenPod(pod).isRunning) return;
+    await this.#logs.get(workerId)?.complete;
+    if (pod) await this.#pods.remove(workerId);
+    this.#logs.delete(workerId);
+    for (const each of [this.#killed, this.#ends, this.#hidden]) each.delete(workerId);
+  }
+
+  onEnd = (listener: (workerId: string) => void): void => void this.#listeners.push(listener);
+
+  async leave(): Promise<void> {
+    this.#watch.close();
+    for (const log of this.#logs.values()) log.leave();
+    await Promise.all([...this.#logs.values()].map(({ complete }) => complete));
+    await this.#options.cluster.close();
+  }
+
+  #changed(seen: SeenPod): void {
+    if (isOver(seen)) void this.#report(seen.workerId);
+    // one that nobody here has asked for yet may not be wanted any more
+    else if (!this.#starting.has(seen.workerId) && !this.#logs.has(seen.workerId)) this.#tell(seen.workerId);
+  }
+
+  #removed(seen: SeenPod): void {
+    if (isOver(seen)) this.#ends.set(seen.workerId, exitOf(seen, this.#killed.has(seen.workerId)));
+    else if (seen.disruption) this.#ends.set(seen.workerId, exitOf(seen, false));
+    void this.#report(seen.workerId);
+  }
+
+  /** Reports an end once the log is complete. */
+  async #report(workerId: string): Promise<void> {
+    const log = this.#logs.get(workerId);
+    log?.end();
+    const isLate = new AbortController();
+    await Promise.race([log?.complete, realTime.sleep(limits.podLogsMs, isLate.signal)]);
+    isLate.abort();
+    this.#tell(workerId);
+  }
+
+  #tell(workerId: string): void {
+    for (const listener of this.#listeners) listener(workerId);
+  }
+
+  /** Keeps a worker's log from now on. One that an earlier server has started may have secrets to mask. */
+  async #follow(seen: SeenPod, pod?: Pod): Promise<void> {
+    const { workerId } = seen;
+    if (this.#logs.has(workerId)) return;
+    const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(workerId, pod));
+    if (this.#logs.has(workerId)) return;
+    const { cluster, logsDir } = this.#options;
+    const path = `${this.#pods.path}/${nameOf(workerId)}/log`;
+    const log = new PodLog({ cluster, path, logsDir, workerId, secrets });
+    this.#logs.set(workerId, log);
+    this.#hidden.delete(workerId);
+    if (seen.ended) log.end();
+  }
+
+  async #secretsIn(workerId: string, pod: Pod | undefined): Promise<HiddenTexts> {
+    const env = textsIn(await this.#pods.secret(workerId));
+    return new HiddenTexts([env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, pod ? hiddenOf(pod) : [])]);
+  }
+}
+
+const textsIn = (secret: Secret | undefined): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(secret?.data ?? {}).map(([name, value]) => [name, Buffer.from(value, "base64").toString("utf8")]),
+  );

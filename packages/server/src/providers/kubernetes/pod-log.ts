@@ -1,0 +1,133 @@
+import { realTime } from "../../clock.js";
+import type { HiddenTexts } from "../../domain/workers/log-line.js";
+import { limits } from "../../limits/index.js";
+import { turns } from "../../turns.js";
+import { LogFile, logPath } from "../log-files/log-file.js";
+import { readLogFiles } from "../log-files/reading.js";
+import { LineTimes, storedLine } from "../log-files/stored-line.js";
+import { type Cluster, statusOf } from "./cluster.js";
+import { linesIn } from "./lines.js";
+
+/** A pod's log, and where it is kept. */
+interface PodLogParts {
+  readonly cluster: Cluster;
+  /** The path of its log in the API. */
+  readonly path: string;
+  readonly logsDir: string;
+  readonly workerId: string;
+  readonly secrets: HiddenTexts;
+}
+
+/** A time stamp: nanoseconds at most. */
+const timeBytesMax = 40;
+
+/**
+ * Keeps a pod's log in its worker's files from its first line on. Kubernetes does not say which pipe a line came from:
+ * all count as stdout.
+ */
+export class PodLog {
+  readonly #parts: PodLogParts;
+  readonly #leaving = new AbortController();
+  readonly #over = new AbortController();
+  readonly #times = new LineTimes();
+  #file: LogFile | undefined;
+  /** The time of the last line, as the cluster writes it. */
+  #lastTime = "";
+  #isComplete = false;
+  /** Resolves when all that the pod has said is in its files, or can't be read any more. */
+  readonly complete: Promise<void>;
+
+  constructor(parts: PodLogParts) {
+    this.#parts = parts;
+    this.complete = this.#run().finally(() => {
+      this.#isComplete = true;
+      this.#file?.close();
+    });
+  }
+
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  get secrets(): HiddenTexts {
+    return this.#parts.secrets;
+  }
+
+  /** The pod has ended: what it has said is the last. */
+  end = (): void => this.#over.abort();
+  leave = (): void => this.#leaving.abort();
+
+  async #run(): Promise<void> {
+    const { logsDir, workerId } = this.#parts;
+    this.#lastTime = await lastTimeIn(logsDir, workerId);
+    this.#file = new LogFile(logPath(logsDir, workerId));
+    while (!this.#leaving.signal.aborted) {
+      const wasOver = this.#over.signal.aborted;
+      try {
+        await this.#read(!wasOver);
+        if (wasOver) return;
+      } catch (error) {
+        if (statusOf(error) === 404) return;
+        // a cluster that is away is asked again, also for what a pod that has ended has said
+        if (wasOver && statusOf(error) !== undefined) return;
+      }
+      // a followed log ends when its kubelet starts again, too
+      await realTime.sleep(limits.logPassMs, AbortSignal.any([this.#over.signal, this.#leaving.signal]));
+      if (wasOver) await realTime.sleep(limits.clusterRetryMs, this.#leaving.signal);
+    }
+  }
+
+  async #read(follow: boolean): Promise<void> {
+    const { cluster, path } = this.#parts;
+    const { signal } = this.#leaving;
+    // whole seconds count
+    const sinceTime = this.#lastTime === "" ? undefined : `${this.#lastTime.slice(0, 19)}Z`;
+    const query = { timestamps: true, follow, sinceTime };
+    const stream = await cluster.stream(path, { query, signal, silenceMs: 0 });
+    let text = "";
+    try {
+      for await (const line of linesIn(stream, limits.logLineBytesMax + timeBytesMax)) {
+        text += this.#stored(line.toString("utf8"));
+        // lines that came together are written together
+        if (text.length < limits.logBlockBytes && stream.readableLength > 0) continue;
+        this.#file?.append(text);
+        text = "";
+        if (turns.isOver) await turns.take(["logs"]);
+      }
+    } finally {
+      if (text !== "") this.#file?.append(text);
+      stream.destroy();
+    }
+  }
+
+  /** A line as it is stored; empty if it was read before. */
+  #stored(line: string): string {
+    const blank = line.indexOf(" ");
+    const time = comparable(line.slice(0, blank));
+    if (time === undefined || time <= this.#lastTime) return "";
+    this.#lastTime = time;
+    const text = this.#parts.secrets.mask(line.slice(blank + 1).replace(/\r$/, ""));
+    const atUs = Date.parse(`${time.slice(0, 23)}Z`) * 1_000 + Number(time.slice(23, 26));
+    return `${storedLine(this.#times.next(atUs), "stdout", text.slice(0, limits.logLineBytesMax))}\n`;
+  }
+}
+
+/** A time in UTC with all nine digits, so that later times are greater texts; undefined if it is none. */
+function comparable(time: string): string | undefined {
+  const [, seconds, fraction = "", zone = "Z"] =
+    /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(time) ?? [];
+  if (seconds === undefined) return undefined;
+  const utc = zone === "Z" ? seconds : new Date(`${seconds}${zone}`).toISOString().slice(0, 19);
+  return `${utc}.${fraction.padEnd(9, "0")}`;
+}
+
+/** The time of the last line that is kept already: what follows it was said while nobody read. */
+async function lastTimeIn(logsDir: string, workerId: string): Promise<string> {
+  const query = { tail: 1, signal: new AbortController().signal };
+  for await (const [line] of readLogFiles(logsDir, workerId, query, () => true)) {
+    const us = line?.atUs ?? 0;
+    const ms = new Date(Math.floor(us / 1_000)).toISOString().slice(0, 23);
+    return `${ms}${String(us % 1_000).padStart(3, "0")}999`;
+  }
+  return "";
+}

@@ -1,0 +1,137 @@
+import { realTime } from "../../clock.js";
+import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
+import { limits } from "../../limits/index.js";
+import { type ImageSpec, StartFailed, type Starting } from "../../provider.js";
+import { ClusterRefusal, isAway, statusOf } from "./cluster.js";
+import type { PodWatch } from "./pod-watch.js";
+import type { Pods } from "./pods.js";
+import { exitOf, isOver, type SeenPod, seenPod } from "./seen-pod.js";
+import { Patience, waitingFor } from "./waiting.js";
+
+/** One worker's start: from its pod's making until it runs. */
+export class PodStart {
+  readonly #pods: Pods;
+  readonly #watch: PodWatch;
+  readonly #spec: ImageSpec;
+  readonly #starting: Starting;
+  readonly #patience: Patience;
+
+  constructor(
+    pods: Pods,
+    watch: PodWatch,
+    spec: ImageSpec,
+    { starting, pullMs }: { starting: Starting; pullMs: number },
+  ) {
+    this.#pods = pods;
+    this.#watch = watch;
+    this.#spec = spec;
+    this.#starting = starting;
+    this.#patience = new Patience(spec.from, pullMs);
+  }
+
+  /**
+   * Resolves with the pod when it runs. What is the cluster's affair (no room, a quota, a server that does not answer)
+   * is waited for, and said; rejects with one sentence if the worker itself cannot be started, or is no longer wanted.
+   */
+  async run(): Promise<SeenPod> {
+    const { from, env, workerId } = this.#spec;
+    const { note, signal } = this.#starting;
+    if (!isImageReference(from.image)) throw new StartFailed(noReference(from.image), "image");
+    const bad = Object.keys(env).find((name) => !/^[-._a-zA-Z0-9]+$/.test(name));
+    if (bad !== undefined)
+      throw new StartFailed(
+        `the variable '${bad}' cannot be passed to a pod: letters, digits, '-', '_' and '.' can`,
+        "start",
+      );
+    try {
+      for (let ms: number = limits.clusterRetryMs; ; ms = Math.min(ms * 2, limits.clusterRetryMsMax)) {
+        if (signal.aborted) throw new Error("it is not wanted any more");
+        try {
+          const seen = await this.#once();
+          if (seen) return seen;
+        } catch (error) {
+          note(isClusters(error));
+        }
+        await realTime.sleep(ms, signal);
+      }
+    } catch (error) {
+      // what cannot be removed now is removed when it is reported
+      await this.#pods.kill(workerId, undefined, undefined).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Makes the pod and waits until it runs; undefined if the cluster has ended it before. */
+  async #once(): Promise<SeenPod | undefined> {
+    const { workerId, from } = this.#spec;
+    const { note, reached, signal } = this.#starting;
+    let seen: SeenPod | undefined = seenPod(await this.#made());
+    const { uid } = seen;
+    let isPulled = false;
+    for (;;) {
+      if (seen.hasImage && !isPulled) {
+        isPulled = true;
+        reached("image");
+      }
+      if (seen.isRunning) {
+        reached("made");
+        return seen;
+      }
+      if (isOver(seen)) return this.#ended(seen);
+      const failure = this.#patience.failure(seen, realTime.monotonicMs());
+      if (failure) throw failure;
+      const waiting = waitingFor(seen, from);
+      if (waiting !== undefined) note(waiting);
+      await this.#watch.next(workerId, limits.podLookMs, signal);
+      if (signal.aborted) throw new Error("it is not wanted any more");
+      seen = await this.#latest(uid);
+      if (!seen) return undefined;
+    }
+  }
+
+  /** The pod as the watch has told it, else as it is now; undefined if it is gone. */
+  async #latest(uid: string): Promise<SeenPod | undefined> {
+    const told = this.#watch.get(this.#spec.workerId);
+    if (told?.uid === uid) return told;
+    const pod = await this.#pods.find(this.#spec.workerId);
+    return pod?.metadata?.uid === uid ? seenPod(pod) : undefined;
+  }
+
+  /** One that runs already is ours; one that never started has another secret, and makes way. */
+  async #made() {
+    const { workerId } = this.#spec;
+    for (;;) {
+      try {
+        return await this.#pods.make(this.#spec);
+      } catch (error) {
+        if (statusOf(error) !== 409) throw error;
+      }
+      const there = await this.#pods.find(workerId);
+      if (!there) continue;
+      if (seenPod(there).isRunning) return there;
+      await this.#pods.kill(workerId, there.metadata?.uid, undefined);
+      if (!(await this.#pods.untilGone(workerId, this.#starting.signal)))
+        throw new ClusterRefusal(409, "Conflict", "an earlier pod of this worker is still ending");
+    }
+  }
+
+  /** A container that has ended has started, unless it could not be; a pod that the cluster has ended is made again. */
+  async #ended(seen: SeenPod): Promise<SeenPod | undefined> {
+    const { note: why = "", cause } = exitOf(seen, false);
+    if (seen.ended && cause === "image") throw new StartFailed(why || "its image has no such program", "image");
+    if (seen.ended) return seen;
+    this.#starting.note(why);
+    await this.#pods.kill(this.#spec.workerId, seen.uid, undefined);
+    await this.#pods.untilGone(this.#spec.workerId, this.#starting.signal);
+    return undefined;
+  }
+}
+
+/** What the cluster says of a call that it may grant later; throws what is the worker's own affair. */
+function isClusters(error: unknown): string {
+  if (isAway(error)) return (error as Error).message;
+  if (!(error instanceof ClusterRefusal)) throw error;
+  if (error.status === 403) return `the cluster does not admit its pod: ${error.message}`;
+  if (error.status === 404 || error.status === 409 || error.status === 401) return `the cluster: ${error.message}`;
+  throw new StartFailed(`the cluster refuses its pod: ${error.message}`, "start");
+}

@@ -1,0 +1,207 @@
+import type {
+  Container,
+  Pod,
+  PodSpec,
+  ResourceRequirements,
+  Secret,
+  Toleration,
+  Volume,
+  VolumeMount,
+} from "kubernetes-types/core/v1.js";
+import type { ObjectMeta } from "kubernetes-types/meta/v1.js";
+import type { HiddenSpan } from "../../domain/access/secret.js";
+import { limits } from "../../limits/index.js";
+import type { ImageSpec } from "../../provider.js";
+
+/** The name of a worker's pod. */
+export const nameOf = (workerId: string): string => `millrace-${workerId}`;
+/** The name of the secret with its registry's credentials. */
+const pullNameOf = (workerId: string): string => `${nameOf(workerId)}-pull`;
+
+const containerName = "worker";
+export const workerLabel = "millrace.worker";
+export const installationLabel = "millrace.installation";
+const hiddenAnnotation = "millrace.hidden";
+
+/** What an operator adds to every pod: metadata, and fields of its specification. */
+export interface PodAdditions {
+  readonly metadata?: Pick<ObjectMeta, "labels" | "annotations">;
+  readonly spec?: Partial<PodSpec>;
+}
+
+/** How pods are made in a cluster. */
+export interface PodSettings {
+  /** Tells apart the workers of several services in one namespace. */
+  readonly installation: string;
+  /** How long a worker that was asked to stop may take. */
+  readonly graceMs: number;
+  readonly gpuResource: string;
+  /** The label of nodes that names their GPUs' type. */
+  readonly gpuLabel: string;
+  readonly additions: PodAdditions;
+}
+
+/** The claim of a network volume. */
+export const claimOf = (volumeId: string): string => `millrace-volume-${volumeId.toLowerCase()}`;
+
+/** What common images' entry points do as root: see the same list for Docker. */
+const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL", "NET_BIND_SERVICE"];
+
+/** A pod that a worker runs in: it may do no more than its image's own processes need. */
+export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
+  const { workerId, from, entrypoint, command, mounts, ports = [], hidden = [] } = spec;
+  const { installation, additions, graceMs } = settings;
+  const container: Container = {
+    name: containerName,
+    image: from.image,
+    ...(entrypoint.length > 0 ? { command: entrypoint.map(literal) } : {}),
+    ...(command.length > 0 ? { args: command.map(literal) } : {}),
+    envFrom: [{ secretRef: { name: nameOf(workerId) } }],
+    ports: ports.map((containerPort) => ({ containerPort })),
+    resources: resourcesOf(spec, settings),
+    volumeMounts: [{ name: "shm", mountPath: "/dev/shm" }, ...mounts.map(mountOf)],
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"], add: keptCapabilities },
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+  };
+  const gpus = gpuAffinity(spec, settings);
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: nameOf(workerId),
+      labels: {
+        ...additions.metadata?.labels,
+        "app.kubernetes.io/name": "millrace-worker",
+        "app.kubernetes.io/managed-by": "millrace",
+        [installationLabel]: installation,
+        [workerLabel]: workerId,
+      },
+      annotations: {
+        // a job is lost time if its node is emptied to save one
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+        ...additions.metadata?.annotations,
+        [hiddenAnnotation]: JSON.stringify(hidden),
+      },
+    },
+    spec: {
+      ...additions.spec,
+      tolerations: tolerationsOf(additions.spec),
+      ...(gpus ? { affinity: { ...additions.spec?.affinity, nodeAffinity: gpus } } : {}),
+      restartPolicy: "Never",
+      // the pod's first process is not the worker's, so that it has the usual effect of signals
+      shareProcessNamespace: true,
+      automountServiceAccountToken: additions.spec?.automountServiceAccountToken ?? false,
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds: Math.max(1, Math.ceil(graceMs / 1_000)),
+      ...pullSecrets(spec, additions.spec),
+      containers: [container],
+      volumes: [...(additions.spec?.volumes ?? []), ...volumesOf(spec)],
+    },
+  };
+}
+
+/** Kubernetes replaces $(NAME) in commands, and reads $$ as $. */
+const literal = (word: string): string => word.replaceAll("$", "$$$$");
+
+/** Pods leave a node that does not answer after 30 s, as workers leave a silent host; operators may say otherwise. */
+const tolerationsOf = (added: Partial<PodSpec> = {}): Toleration[] => [
+  ...["not-ready", "unreachable"].map((state) => ({
+    key: `node.kubernetes.io/${state}`,
+    operator: "Exists",
+    effect: "NoExecute",
+    tolerationSeconds: limits.podLostMs / 1_000,
+  })),
+  ...(added.tolerations ?? []),
+];
+
+function resourcesOf(
+  { cpus, memoryMib, diskGb, gpuWish }: ImageSpec,
+  { gpuResource }: PodSettings,
+): ResourceRequirements {
+  // more than was asked for is memory that another worker was promised; idle processors may be used by all
+  const memory = memoryMib === undefined ? {} : { memory: `${Math.floor(memoryMib)}Mi` };
+  const disk = diskGb === undefined || diskGb === 0 ? {} : { "ephemeral-storage": `${diskGb}G` };
+  const gpus = gpuWish === undefined || gpuWish.count === 0 ? {} : { [gpuResource]: String(gpuWish.count) };
+  const cpu = cpus === undefined ? {} : { cpu: `${Math.round(cpus * 1_000)}m` };
+  return { requests: { ...cpu, ...memory, ...gpus }, limits: { ...memory, ...disk, ...gpus } };
+}
+
+/** A node's label has a dash for each blank of a type's name. */
+const labelValue = (type: string): string => type.trim().replace(/\s+/g, "-");
+
+/** Nodes with one of the types, the first ones preferred. */
+function gpuAffinity({ gpuWish }: ImageSpec, { gpuLabel }: PodSettings) {
+  if (gpuWish === undefined || gpuWish.count === 0 || gpuWish.types.length === 0) return undefined;
+  const values = gpuWish.types.map(labelValue);
+  const isOne = (of: string[]) => ({ matchExpressions: [{ key: gpuLabel, operator: "In", values: of }] });
+  return {
+    requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [isOne(values)] },
+    preferredDuringSchedulingIgnoredDuringExecution: values.map((value, rank) => ({
+      weight: Math.max(1, 100 - rank),
+      preference: isOne([value]),
+    })),
+  };
+}
+
+const mountOf = ({ target, volumeId }: ImageSpec["mounts"][number]): VolumeMount => ({
+  name: claimOf(volumeId),
+  mountPath: target,
+});
+
+function volumesOf({ mounts }: ImageSpec): Volume[] {
+  const claims = [...new Set(mounts.map(({ volumeId }) => claimOf(volumeId)))];
+  return [
+    // the usual 64 MB are too little for what frameworks pass between processes
+    { name: "shm", emptyDir: { medium: "Memory" } },
+    ...claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
+  ];
+}
+
+function pullSecrets({ workerId, from }: ImageSpec, added: Partial<PodSpec> = {}): Pick<PodSpec, "imagePullSecrets"> {
+  const all = [...(added.imagePullSecrets ?? []), ...(from.auth ? [{ name: pullNameOf(workerId) }] : [])];
+  return all.length === 0 ? {} : { imagePullSecrets: all };
+}
+
+/** A worker's environment and its registry's credentials, as secrets that go with its pod. */
+export function secretsOf({ workerId, env, from }: ImageSpec, pod: Pod, { installation }: PodSettings): Secret[] {
+  const { name = "", uid = "" } = pod.metadata ?? {};
+  const metadata = (own: string): ObjectMeta => ({
+    name: own,
+    labels: { "app.kubernetes.io/managed-by": "millrace", [installationLabel]: installation, [workerLabel]: workerId },
+    ownerReferences: [{ apiVersion: "v1", kind: "Pod", name, uid }],
+  });
+  const environment: Secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: metadata(nameOf(workerId)),
+    immutable: true,
+    stringData: env,
+  };
+  if (!from.auth) return [environment];
+  const config = { auths: { [registryOf(from.image)]: from.auth } };
+  return [
+    environment,
+    {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: metadata(pullNameOf(workerId)),
+      immutable: true,
+      type: "kubernetes.io/dockerconfigjson",
+      stringData: { ".dockerconfigjson": JSON.stringify(config) },
+    },
+  ];
+}
+
+/** The registry of an image: the first part of its name if that can be a host. */
+function registryOf(image: string): string {
+  const [first = "", ...rest] = image.split("/");
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
+  return isHost ? first : "https://index.docker.io/v1/";
+}
+
+/** Where a worker's environment holds secrets. */
+export const hiddenOf = ({ metadata }: Pod): HiddenSpan[] =>
+  JSON.parse(metadata?.annotations?.[hiddenAnnotation] ?? "[]") as HiddenSpan[];

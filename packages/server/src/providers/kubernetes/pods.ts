@@ -1,0 +1,147 @@
+import type { PersistentVolumeClaim, Pod, Secret } from "kubernetes-types/core/v1.js";
+import { realTime, type Signal } from "../../clock.js";
+import { limits } from "../../limits/index.js";
+import type { ImageSpec, Mount } from "../../provider.js";
+import { type Cluster, statusOf } from "./cluster.js";
+import { claimOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
+import type { SeenPod } from "./seen-pod.js";
+
+/** How claims for network volumes are made. */
+export interface ClaimSettings {
+  readonly storageClass: string | undefined;
+  readonly accessMode: string;
+}
+
+const background = { propagationPolicy: "Background" };
+const merge = "application/merge-patch+json";
+
+/** The pods of workers in a namespace, with their secrets. */
+export class Pods {
+  readonly path: string;
+  readonly #cluster: Cluster;
+  readonly #namespace: string;
+  readonly #settings: PodSettings & { readonly claims?: ClaimSettings };
+
+  constructor(cluster: Cluster, namespace: string, settings: PodSettings & { readonly claims?: ClaimSettings }) {
+    this.#cluster = cluster;
+    this.#settings = settings;
+    this.#namespace = `/api/v1/namespaces/${namespace}`;
+    this.path = `${this.#namespace}/pods`;
+  }
+
+  /** A worker's pod; undefined if there is none. */
+  find = (workerId: string): Promise<Pod | undefined> =>
+    unlessGone(this.#cluster.ask<Pod>("GET", `${this.path}/${nameOf(workerId)}`));
+
+  /** The secret with a worker's environment. */
+  secret = (workerId: string): Promise<Secret | undefined> =>
+    unlessGone(this.#cluster.ask<Secret>("GET", `${this.#namespace}/secrets/${nameOf(workerId)}`));
+
+  /**
+   * Makes a worker's pod, and then its secrets, which go with it: until they are there, it waits for them. Rejects with
+   * status 409 if there is a pod of that name.
+   */
+  async make(spec: ImageSpec): Promise<Pod> {
+    await Promise.all(spec.mounts.map((mount) => this.#claim(mount)));
+    const pod = await this.#cluster.ask<Pod>("POST", this.path, { body: podOf(spec, this.#settings) });
+    try {
+      for (const body of secretsOf(spec, pod, this.#settings)) await this.#makeSecret(body);
+    } catch (error) {
+      await this.kill(spec.workerId, pod.metadata?.uid, undefined).catch(() => {});
+      throw error;
+    }
+    return pod;
+  }
+
+  /** The secret of an earlier pod of this worker may still be there: its removal follows the pod's. */
+  async #makeSecret(body: Secret): Promise<void> {
+    const make = () => this.#cluster.ask("POST", `${this.#namespace}/secrets`, { body });
+    try {
+      await make();
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+      await unlessGone(this.#cluster.ask("DELETE", `${this.#namespace}/secrets/${body.metadata?.name}`));
+      await make();
+    }
+  }
+
+  /** Makes the claim of a network volume unless it is there. */
+  async #claim({ volumeId, sizeGb }: Mount): Promise<void> {
+    const { claims, installation } = this.#settings;
+    if (!claims || sizeGb === undefined) return;
+    const body: PersistentVolumeClaim = {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: {
+        name: claimOf(volumeId),
+        labels: {
+          "app.kubernetes.io/managed-by": "millrace",
+          "millrace.installation": installation,
+          "millrace.volume": volumeId,
+        },
+      },
+      spec: {
+        accessModes: [claims.accessMode],
+        resources: { requests: { storage: `${sizeGb}G` } },
+        ...(claims.storageClass === undefined ? {} : { storageClassName: claims.storageClass }),
+      },
+    };
+    await this.#cluster.ask("POST", `${this.#namespace}/persistentvolumeclaims`, { body }).catch((error) => {
+      if (statusOf(error) !== 409) throw error;
+    });
+  }
+
+  /** Has a worker's leader asked to stop; its pod and log stay. False if there is no pod. */
+  async stop(workerId: string): Promise<boolean> {
+    // a pod whose time is up gets SIGTERM and its grace, as one that is deleted does, but it is kept
+    const body = { spec: { activeDeadlineSeconds: 1 } };
+    const stopped = this.#cluster.ask("PATCH", `${this.path}/${nameOf(workerId)}`, { body, type: merge });
+    return (await unlessGone(stopped)) !== undefined;
+  }
+
+  /**
+   * Kills a worker's pod. False if there is none. Only where its node does not answer is the pod removed without the
+   * node's word; it may still run there.
+   */
+  async kill(workerId: string, uid: string | undefined, seen: SeenPod | undefined): Promise<boolean> {
+    const isLost = seen?.goneBy !== undefined && realTime.wallMs() > seen.goneBy + limits.podLostMs;
+    return this.#delete(workerId, uid, isLost ? 0 : 1);
+  }
+
+  /** Removes a pod that has ended. */
+  async remove(workerId: string): Promise<void> {
+    await this.#delete(workerId, undefined, 0);
+  }
+
+  /** Resolves when no pod has this worker's name; false if one still has it after a while. */
+  async untilGone(workerId: string, signal: Signal): Promise<boolean> {
+    for (let ms = 100, waited = 0; waited < limits.podGoneMs && !signal.aborted; waited += ms) {
+      if ((await this.find(workerId)) === undefined) return true;
+      ms = Math.min(ms * 2, limits.clusterRetryMs);
+      await realTime.sleep(ms, signal);
+    }
+    return false;
+  }
+
+  async #delete(workerId: string, uid: string | undefined, gracePeriodSeconds: number): Promise<boolean> {
+    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+    const body = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds, ...background, ...preconditions };
+    const path = `${this.path}/${nameOf(workerId)}`;
+    try {
+      return (await unlessGone(this.#cluster.ask("DELETE", path, { body }))) !== undefined;
+    } catch (error) {
+      if (uid !== undefined && statusOf(error) === 409) return false; // it is another pod by now
+      throw error;
+    }
+  }
+}
+
+/** A call's result; undefined if what it is about is not there. */
+async function unlessGone<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (statusOf(error) === 404) return undefined;
+    throw error;
+  }
+}

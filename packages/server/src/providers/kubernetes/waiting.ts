@@ -1,0 +1,56 @@
+import { StartFailed } from "../../provider.js";
+import { pullFailure } from "../images/pull-failures.js";
+import type { SeenPod } from "./seen-pod.js";
+
+/** What a worker waits for. */
+export interface Awaited {
+  readonly image: string;
+  readonly auth?: { readonly username: string; readonly password: string } | undefined;
+}
+
+const pullTrouble = /^(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|RegistryUnavailable|ImageInspectError)$/;
+const configTrouble = /^(CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
+
+/** What a pod that has not started waits for, in words; undefined if nothing special. */
+export function waitingFor(seen: SeenPod, { image }: Awaited): string | undefined {
+  if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
+  if (seen.unschedulable !== undefined)
+    return `no node of the cluster has room for it: ${seen.unschedulable.replace(/\s+/g, " ").trim()}`;
+  const { reason = "", message = "" } = seen.waiting ?? {};
+  if (pullTrouble.test(reason)) return `the image '${image}' cannot be pulled yet: ${message || reason}`;
+  if (configTrouble.test(reason)) return `its pod cannot be started yet: ${message || reason}`;
+  if (seen.isScheduled && !seen.hasImage) return `node ${seen.node} pulls the image '${image}', or mounts its volume`;
+  return seen.isScheduled ? undefined : "the cluster looks for a node";
+}
+
+/** Judges whether a start that waits has failed; it remembers since when an image could not be pulled. */
+export class Patience {
+  readonly #awaited: Awaited;
+  #pullFailedAt: number | undefined;
+  /** The registry's words; later the kubelet only says that it waits before it tries again. */
+  #registrySaid = "";
+
+  readonly #pullMs: number;
+
+  constructor(awaited: Awaited, pullMs: number) {
+    this.#awaited = awaited;
+    this.#pullMs = pullMs;
+  }
+
+  /** Why the start has failed; undefined if it may still succeed. `now` in ms of any clock. */
+  failure({ waiting }: SeenPod, now: number): StartFailed | undefined {
+    const { image, auth } = this.#awaited;
+    const { reason = "", message = "" } = waiting ?? {};
+    if (reason === "InvalidImageName") return new StartFailed(`'${image}' is no name of an image: ${message}`, "image");
+    if (reason === "ErrImageNeverPull")
+      return new StartFailed(`the image '${image}' is not on its node, and may not be pulled: ${message}`, "image");
+    if (!pullTrouble.test(reason)) {
+      this.#pullFailedAt = undefined;
+      return undefined;
+    }
+    if (reason !== "ImagePullBackOff" || this.#registrySaid === "") this.#registrySaid = message;
+    this.#pullFailedAt ??= now;
+    if (now < this.#pullFailedAt + this.#pullMs) return undefined;
+    return pullFailure(this.#registrySaid, { image, auth, where: "its node" });
+  }
+}
