@@ -10,5 +10,9 @@ interface Image {
   readonly changes?: readonly string[];
 }
 
-export function makeNodeImage(engine: TestDocker, name: string, image: Image): string;
-export function makePythonImage(engine: TestDocker, name: string, image: Image & { readonly venv: string }): string;
+export function makeNodeImage(engine: Pick<TestDocker, "makeImage">, name: string, image: Image): string;
+export function makePythonImage(
+  engine: Pick<TestDocker, "makeImage">,
+  name: string,
+  image: Image & { readonly venv: string },
+): string;

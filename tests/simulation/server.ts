@@ -126,6 +126,7 @@ export class Server {
       provider,
       workerUrl: async () => "http://127.0.0.1:8000",
       startTimeoutMs: 120_000,
+      tends: parts.here.tends,
       homesDir: join(directory, "homes"),
       env: {},
     });

@@ -2,6 +2,7 @@ import { readAbout } from "./about.js";
 import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, keptKey, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
+import { installationId, logsEverywhere, openCluster } from "./assembly/cluster.js";
 import { gpuCounts } from "./assembly/gpu-counts.js";
 import { factsHere } from "./assembly/here.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
@@ -34,6 +35,7 @@ import { openQuota } from "./host/quotas/open-quota.js";
 import { type Ids, systemIds } from "./ids.js";
 import { limits } from "./limits/index.js";
 import type { TakeLine } from "./lines/take-line.js";
+import { Leases, ownedLoops } from "./loops/leases.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
@@ -123,6 +125,19 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
   // one data directory identifies both a server and the machine it runs on
   const server = { no: shared?.serverNo ?? hostNo, id: hostId };
+  const cluster = await openCluster(config, {
+    installation: await installationId(stores),
+    logsDir: directory.logs,
+    env: process.env,
+    emit,
+  });
+  const leases =
+    shared && new Leases(clock, cluster ? ownedLoops : ownedLoops.filter((name) => name !== "tend-cluster"));
+  const clusterHost = cluster && {
+    ...cluster,
+    no: await stores.hosts.ensure(cluster.id, clock.now()),
+    isTended: () => leases === undefined || leases.has("tend-cluster"),
+  };
   const sideDoor = workersDoor(config.host, door);
   if (config.workerUrl === undefined) await openAgain(sideDoor, registry, hostNo);
   const lines = new Map<number, TakeLine>();
@@ -131,17 +146,19 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   rings.onChange = () => bell.ringElsewhere("registry");
   const draining = new PlainSignal();
   const provider = given.provider ?? providers.provider;
+  const everywhere = logsEverywhere(provider, cluster, (workerId) => registry.worker(workerId)?.row.handle);
   const here = factsHere(config, directory, {
     host: { no: hostNo, id: hostId },
     facts: () => stock.facts,
     providers,
     quota: await quota,
+    cluster: clusterHost,
     server: shared && { no: shared.serverNo, address: serverAddress(config, door.port) },
   });
   const made = { clock, ids, bell, registry, vault, emit, draining, here, bootstrapKey: keptKey(directory) };
   const isTraced = config.collector !== undefined;
-  const parts = connectParts({ ...made, stores, provider, lines, isTraced });
-  const logs: Provider["logs"] = (workerId, handle, query) => provider.logs(workerId, handle, query);
+  const parts = connectParts({ ...made, stores, provider: everywhere, lines, isTraced });
+  const { logs } = everywhere;
   output.connect({ ...parts, logs });
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
@@ -203,10 +220,17 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const tending = {
     provider,
     workerUrl: workerUrl(config, door.port, providers, sideDoor),
+    tends: (no: number) => no === hostNo,
     startTimeoutMs: config.startTimeoutMs,
     homesDir: directory.homes,
     hostAddress: shared ? hostAddress(config) : "127.0.0.1",
     env: process.env,
+  };
+  const tendingCluster = clusterHost && {
+    ...tending,
+    provider: clusterHost.provider,
+    workerUrl: async () => config.workerUrl ?? "",
+    tends: (no: number) => no === clusterHost.no,
   };
   const polling = { ping, forget: gateway.forget };
   const follow = (ms: number) => clock.follow?.(ms);
@@ -214,6 +238,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   await firstLook; // until the resources are known none are asked for or given out, but results are accepted already
   const loops = runLoops(parts, {
     tending,
+    tendingCluster,
     polling,
     sender,
     stock,
@@ -222,6 +247,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     endpoints: stores.endpoints,
     noteTime,
     shared,
+    leases,
     follow,
   });
   await goOn(parts);
@@ -234,7 +260,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await loops.stopDeciding();
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
     await output.close();
-    await provider.leave(0).catch(() => {});
+    await Promise.all([provider, cluster?.provider].map((each) => each?.leave(0).catch(() => {})));
     await loops.stopServing();
     await traces?.close();
     // if this fails, the other servers notice in a few seconds

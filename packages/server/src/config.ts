@@ -28,6 +28,8 @@ export interface Config {
   readonly dockerNetwork: string;
   readonly dockerPublish: string | undefined;
   readonly dockerVolumes: boolean;
+  /** Undefined if no cluster runs workers. */
+  readonly kubernetes: KubernetesConfig | undefined;
   readonly volumeQuotas: boolean;
   readonly webhookPrivate: boolean;
   readonly lbDomain: string | undefined;
@@ -43,6 +45,18 @@ export interface Config {
   /** Where traces go; undefined if nothing is traced. */
   readonly collector: { readonly url: string; readonly headers: Readonly<Record<string, string>> } | undefined;
   readonly commit: string | undefined;
+}
+
+/** The cluster that runs workers. */
+export interface KubernetesConfig {
+  readonly context: string | undefined;
+  readonly namespace: string | undefined;
+  /** The file with what every pod has besides. */
+  readonly podFile: string | undefined;
+  readonly storageClass: string | undefined;
+  readonly accessMode: string;
+  readonly gpuResource: string;
+  readonly gpuLabel: string;
 }
 
 /** Some settings are wrong: all mistakes, one sentence each. */
@@ -65,6 +79,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     const schema = settings.properties[name as keyof typeof settings.properties];
     if (!Value.Check(schema, value)) mistakes.push(`${name} is '${shown(name, value)}': ${expected(name)}`);
   }
+  if (given.MILLRACE_KUBERNETES === "on" && given.MILLRACE_WORKER_URL === undefined)
+    mistakes.push("MILLRACE_KUBERNETES needs MILLRACE_WORKER_URL: the URL at which pods reach this service.");
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
   return Object.freeze(toConfig(Value.Default(settings, given) as Settings));
 }
@@ -107,6 +123,19 @@ function collectorOf({ MILLRACE_OTLP_URL: url, MILLRACE_OTLP_HEADERS: headers = 
   });
   return url === undefined ? undefined : { url, headers: Object.fromEntries(pairs) };
 }
+
+const kubernetesOf = (s: Settings): KubernetesConfig | undefined =>
+  s.MILLRACE_KUBERNETES !== "on"
+    ? undefined
+    : {
+        context: s.MILLRACE_KUBERNETES_CONTEXT,
+        namespace: s.MILLRACE_KUBERNETES_NAMESPACE,
+        podFile: s.MILLRACE_KUBERNETES_POD,
+        storageClass: s.MILLRACE_KUBERNETES_STORAGE_CLASS,
+        accessMode: s.MILLRACE_KUBERNETES_ACCESS_MODE,
+        gpuResource: s.MILLRACE_KUBERNETES_GPU_RESOURCE,
+        gpuLabel: s.MILLRACE_KUBERNETES_GPU_LABEL,
+      };
 
 function addressOf(text: string | undefined): Config["serverAddress"] {
   if (text === undefined) return undefined;
@@ -160,6 +189,7 @@ function toConfig(s: Settings): Config {
     dockerNetwork: s.MILLRACE_DOCKER_NETWORK as string,
     dockerPublish: s.MILLRACE_DOCKER_PUBLISH,
     dockerVolumes: s.MILLRACE_DOCKER_VOLUMES === "on",
+    kubernetes: kubernetesOf(s),
     volumeQuotas: s.MILLRACE_VOLUME_QUOTAS === "on",
     webhookPrivate: s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isForUsAlone(s) : s.MILLRACE_WEBHOOK_PRIVATE === "on",
     lbDomain: s.MILLRACE_LB_DOMAIN?.toLowerCase(),

@@ -140,8 +140,11 @@ export interface Provider<Spec extends WorkerSpec = WorkerSpec> {
   hide(workerId: string, secret: string): Promise<void>;
   /** Forgets an ended worker; its log is kept. */
   forget(workerId: string): Promise<void>;
-  /** Calls `listener` when a worker has ended or should be looked up; the worker may no longer be wanted. */
-  onEnd(listener: (workerId: string) => void): void;
+  /**
+   * Calls `listener` when a worker has ended or should be looked up; the worker may no longer be wanted. The result ends
+   * that.
+   */
+  onEnd(listener: (workerId: string) => void): () => void;
   /**
    * Announces that this server is about to exit: remaining workers may live on for `awayMs`; with 0, the keeper ends
    * with its last worker.

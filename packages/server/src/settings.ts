@@ -117,6 +117,51 @@ export const settings = Type.Object({
     "Whether network volumes are volumes of the Docker engine for containers, instead of directories of this machine.",
     "off",
   ),
+  MILLRACE_KUBERNETES: onOff(
+    "Whether container images may also run as pods of the Kubernetes cluster that KUBECONFIG, ~/.kube/config or the account of the pod this service runs in leads to. Needs MILLRACE_WORKER_URL.",
+    "off",
+  ),
+  MILLRACE_KUBERNETES_CONTEXT: Type.Optional(
+    Type.String({ description: "The kubeconfig's context to use; by default its current one.", minLength: 1 }),
+  ),
+  MILLRACE_KUBERNETES_NAMESPACE: Type.Optional(
+    Type.String({
+      pattern: "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
+      description:
+        "The namespace of workers' pods; by default the one of the context or of the pod this service runs in, else default.",
+    }),
+  ),
+  MILLRACE_KUBERNETES_POD: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        "A YAML file with what every worker's pod has besides: labels and annotations in metadata; nodeSelector, tolerations, priorityClassName, runtimeClassName, serviceAccountName and others in spec.",
+    }),
+  ),
+  MILLRACE_KUBERNETES_STORAGE_CLASS: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: "The storage class of claims for network volumes; by default the cluster's own default.",
+    }),
+  ),
+  MILLRACE_KUBERNETES_ACCESS_MODE: Type.Union(
+    [Type.Literal("ReadWriteOnce"), Type.Literal("ReadWriteMany"), Type.Literal("ReadWriteOncePod")],
+    {
+      default: "ReadWriteOnce",
+      description:
+        "The access mode of claims for network volumes. ReadWriteOnce, which every storage class has, keeps all workers of a volume on one node.",
+    },
+  ),
+  MILLRACE_KUBERNETES_GPU_RESOURCE: Type.String({
+    default: "nvidia.com/gpu",
+    minLength: 1,
+    description: "The resource by which the cluster's device plugin counts GPUs.",
+  }),
+  MILLRACE_KUBERNETES_GPU_LABEL: Type.String({
+    default: "nvidia.com/gpu.product",
+    minLength: 1,
+    description: "The label of nodes that names their GPUs' type, with a dash for each blank.",
+  }),
   MILLRACE_VOLUME_QUOTAS: onOff(
     "Whether the size of network volumes is enforced, if their file system can (btrfs; XFS and ext4 with project quotas; as root).",
     "on",

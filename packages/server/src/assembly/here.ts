@@ -7,6 +7,28 @@ import type { Here } from "../operations/needs.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
 import type { Providers } from "./providers.js";
 
+/** A cluster that servers tend in turn. */
+export interface ClusterHost {
+  readonly no: number;
+  readonly id: string;
+  readonly facts: HostFacts;
+  /** Whether it is this server's turn. */
+  readonly isTended: () => boolean;
+}
+
+/** A server that tends its own machine and, when it is its turn, a cluster. */
+export const withCluster = (
+  machine: ReturnType<typeof onMachine>,
+  cluster: ClusterHost | undefined,
+): ReturnType<typeof onMachine> =>
+  cluster === undefined
+    ? machine
+    : {
+        ...machine,
+        hosts: () => [...machine.hosts(), ...(cluster.isTended() ? [cluster] : [])],
+        tends: (hostNo) => machine.tends(hostNo) || (hostNo === cluster.no && cluster.isTended()),
+      };
+
 /** A server that tends its own machine alone. */
 export const onMachine = (
   host: { readonly no: number; readonly id: string },
@@ -28,16 +50,18 @@ export function factsHere(
     providers,
     quota,
     server,
+    cluster,
   }: {
     host: { no: number; id: string };
     facts: () => HostFacts;
     providers: Pick<Providers, "imageComplaint" | "heldVolumes">;
     quota: Quota;
     server: Here["server"];
+    cluster: ClusterHost | undefined;
   },
 ): Here {
   return {
-    ...onMachine(host, facts),
+    ...withCluster(onMachine(host, facts), cluster),
     ...(server ? { server } : {}),
     localProcesses: config.localProcesses,
     volumes: {

@@ -4,7 +4,7 @@ import { endCallsLoop, noteUsesLoop } from "../loops/end-calls.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { forgetEndedLoop } from "../loops/forget-ended.js";
 import { keepTimeLoop } from "../loops/keep-time.js";
-import { Leases, runOwned } from "../loops/leases.js";
+import { type Leases, runOwned } from "../loops/leases.js";
 import { type Loop, runLoop } from "../loops/loop.js";
 import type { VolumeMeasuring } from "../loops/measure-volumes.js";
 import { clearPodVolumesLoop } from "../loops/pods/clear-pod-volumes.js";
@@ -17,7 +17,7 @@ import { meterUsageLoop } from "../loops/usage/meter-usage.js";
 import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
 import { WebhookMemory } from "../loops/webhooks/webhook-memory.js";
 import { type PollOptions, pollHealthLoop } from "../loops/workers/poll-health.js";
-import { type TendOptions, tendWorkersLoop } from "../loops/workers/tend-workers.js";
+import { type TendOptions, tendClusterLoop, tendWorkersLoop } from "../loops/workers/tend-workers.js";
 import { watchWorkersLoop } from "../loops/workers/watch-workers.js";
 import type { Parts } from "../operations/needs.js";
 import { pruneLogs } from "../providers/log-files/pruning.js";
@@ -27,6 +27,8 @@ import type { EndpointStore, SharedStore } from "../store/index.js";
 /** What loops need beyond what operations need. */
 export interface LoopParts {
   readonly tending: TendOptions;
+  /** Of a cluster, if there is one. */
+  readonly tendingCluster: TendOptions | undefined;
   readonly polling: PollOptions;
   readonly sender: Sender;
   readonly stock: StockTaking;
@@ -36,6 +38,7 @@ export interface LoopParts {
   readonly noteTime: () => void;
   /** Set if servers share a database: their common state, and the clock that is followed. */
   readonly shared: SharedStore | undefined;
+  readonly leases: Leases | undefined;
   readonly follow: (ms: number) => void;
 }
 
@@ -44,12 +47,11 @@ export interface LoopParts {
  * rest.
  */
 export function runLoops(parts: Parts, given: LoopParts) {
-  const { bell, clock } = parts;
-  const { shared } = given;
+  const { bell } = parts;
+  const { shared, leases, tendingCluster } = given;
   const deciding = new AbortController();
   const serving = new AbortController();
   setMaxListeners(0, serving.signal); // one for each loop
-  const leases = shared && new Leases(clock);
   const serve = (loop: Loop) => runLoop(loop, parts, serving.signal);
   /** Runs a loop on only one of the servers. */
   const own = (make: () => Loop, { signal } = serving) => runOwned(make, leases, parts, signal);
@@ -63,6 +65,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
   ];
   const servers = [
     serve(tendWorkersLoop(parts, given.tending)),
+    ...(tendingCluster ? [own(() => tendClusterLoop(parts, tendingCluster))] : []),
     // keep watching while workers have their grace: a worker that falls silent then is lost like any other
     own(() => watchWorkersLoop(parts)),
     own(() => expireJobsLoop(parts)),

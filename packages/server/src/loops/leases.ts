@@ -5,6 +5,7 @@ import { type Loop, runLoop } from "./loop.js";
 /** The loops that only one of the servers runs. */
 export const ownedLoops: readonly string[] = [
   "scale",
+  "tend-cluster",
   "watch-workers",
   "deliver-webhooks",
   "expire-jobs",
@@ -16,14 +17,17 @@ export const ownedLoops: readonly string[] = [
 
 /** Which loops this server owns. An owner that cannot renew its lease stops before another server may begin. */
 export class Leases {
+  /** What this server would own. */
+  readonly names: readonly string[];
   readonly #clock: Clock;
   readonly #listeners = new Set<() => void>();
   #held: ReadonlySet<string> = new Set();
   #untilAt = 0;
   #resigned = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, names: readonly string[] = ownedLoops) {
     this.#clock = clock;
+    this.names = names;
   }
 
   has(name: string): boolean {

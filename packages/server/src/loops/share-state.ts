@@ -4,7 +4,7 @@ import type { GateReport } from "../domain/scaling/gate-report.js";
 import { limits } from "../limits/index.js";
 import type { Needs, OtherServer } from "../operations/needs.js";
 import type { Server, SharedStore } from "../store/index.js";
-import { type Leases, ownedLoops } from "./leases.js";
+import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 
 type Sharing = Needs<"registry" | "clock" | "here" | "emit" | "gate" | "bell">;
@@ -29,7 +29,7 @@ export function shareStateLoop(
   async function beat(now: number): Promise<void> {
     const untilAt = now + limits.leaseMs;
     const signs = registry.signs(saidAt);
-    const asked = leases.isResigned ? [] : ownedLoops;
+    const asked = leases.isResigned ? [] : leases.names;
     // a stopping server seems silent long enough to be given no workers, but not so long that its own count as lost
     const seenAt = leases.isResigned ? now - 2 * limits.leaseMs : now;
     const report = gate.report();

@@ -46,7 +46,10 @@ export function combined(providers: Providers, nameOf: (spec: WorkerSpec) => str
       homes.delete(workerId);
     },
     onEnd(listener) {
-      for (const each of all) each.onEnd(listener);
+      const offs = all.map((each) => each.onEnd(listener));
+      return () => {
+        for (const off of offs) off();
+      };
     },
     leave: async (awayMs) => void (await Promise.all(all.map((each) => each.leave(awayMs)))),
   };

@@ -23,6 +23,6 @@ export const noContainers = (why: string, logsDir: string): Provider<ImageSpec> 
   logs: (workerId, _handle, query) => readLogFiles(logsDir, workerId, query, () => true),
   hide: async () => {},
   forget: async () => {},
-  onEnd: () => {},
+  onEnd: () => () => {},
   leave: async () => {},
 });

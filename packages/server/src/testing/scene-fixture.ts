@@ -251,6 +251,7 @@ export class Scene extends SceneActs {
       provider: this.provider,
       workerUrl: async () => this.#options.workerUrl ?? "http://127.0.0.1:8000",
       startTimeoutMs: 900_000,
+      tends: (hostNo) => this.parts.here.tends(hostNo),
       homesDir: join(this.directory, "homes"),
       env: { PATH: "/bin", SECRET_OF_THE_SERVER: "never" },
     };

@@ -161,8 +161,9 @@ export class StrictProvider implements Provider {
     this.calls.push(`forget ${workerId}`);
   }
 
-  onEnd(listener: (workerId: string) => void): void {
+  onEnd(listener: (workerId: string) => void): () => void {
     this.#listeners.push(listener);
+    return () => void this.#listeners.splice(this.#listeners.indexOf(listener), 1);
   }
 
   async leave(): Promise<void> {}

@@ -1,5 +1,5 @@
 import { limits } from "../../limits/index.js";
-import type { Gpu } from "../hosts/gpu.js";
+import { type Gpu, untoldGpu } from "../hosts/gpu.js";
 
 export interface WorkerFacts {
   readonly workerId: string;
@@ -42,7 +42,7 @@ export const inheritedNames = [
  * runtime obeys a variable, which images and templates set to `all`.
  */
 function visibleGpus({ gpus, home, hostHasGpus }: WorkerFacts): Record<string, string> {
-  if (!hostHasGpus) return {};
+  if (!hostHasGpus || gpus.some(({ id }) => id === untoldGpu)) return {};
   const ids = gpus.map(({ id }) => id).join(",");
   return home === undefined ? { NVIDIA_VISIBLE_DEVICES: ids || "void" } : { CUDA_VISIBLE_DEVICES: ids };
 }

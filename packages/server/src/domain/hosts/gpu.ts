@@ -10,6 +10,9 @@ export interface Gpu {
   readonly driver: string;
 }
 
+/** The id of a GPU that a worker's host has not told: a cluster picks GPUs itself. */
+export const untoldGpu = "";
+
 /** The seven tiers of the contract, each with its GPU types, in order. */
 export const gpuTiers = {
   AMPERE_16: [

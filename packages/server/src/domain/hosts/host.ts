@@ -17,6 +17,8 @@ export interface HostFacts {
   readonly cannotRun?: readonly Source[];
   /** What is wrong with its GPUs, or why it has none, for people. */
   readonly gpuProblem?: string;
+  /** A cluster, whose own scheduler finds room and GPUs: it takes every worker, and says what that worker waits for. */
+  readonly isCluster?: true;
   /** The driver does not answer. GPUs missing from `gpus` may be fine, and still serve the workers that have them. */
   readonly gpusUnseen?: true;
 }

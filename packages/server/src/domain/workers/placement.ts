@@ -2,7 +2,7 @@ import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
 import { gbPerCpu, readInstance } from "../hosts/cpu.js";
 import { cudaOf, neededCuda, supportsCuda } from "../hosts/cuda.js";
-import { type Gpu, isSameType } from "../hosts/gpu.js";
+import { type Gpu, isSameType, untoldGpu } from "../hosts/gpu.js";
 import { type HostView, isThere, type WantedLocations } from "../hosts/host.js";
 import type { Resources } from "./worker.js";
 
@@ -65,7 +65,7 @@ function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSetting
 
 /**
  * Finds a host for a worker: first by the order of GPU types, then the host with the fewest workers. With an L4 free on
- * the busier of two hosts and an A40 on the other, "L4, A40" gets the L4.
+ * the busier of two hosts and an A40 on the other, "L4, A40" gets the L4. A cluster takes what machines have no room for.
  */
 export function place(
   need: Need,
@@ -79,7 +79,9 @@ export function place(
   const fitting = able.length > 0 ? able : inPlace;
   // a host that does not enforce GPUs is used only if none does
   const enforcing = need.gpuCount > 0 ? fitting.filter(({ gpusEnforced }) => gpusEnforced) : [];
-  const there = (enforcing.length > 0 ? enforcing : fitting).sort((a, b) => a.workers - b.workers || a.no - b.no);
+  const there = (enforcing.length > 0 ? enforcing : fitting).sort(
+    (a, b) => Number(a.isCluster ?? 0) - Number(b.isCluster ?? 0) || a.workers - b.workers || a.no - b.no,
+  );
   const found = fit(need, there, holdings);
   if (found) return found;
   const lacks = lacking(need, there, holdings);
@@ -106,7 +108,7 @@ function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[
     need.shares.map((share) => ({ type, share })),
   );
   for (const { type, share } of wishes) {
-    for (const host of hosts) {
+    for (const host of hosts.filter(({ isCluster }) => !isCluster)) {
       const gpus = gpusFor(need, type, host, holdings);
       const free = freeShare(host, holdings);
       if (!gpus || free.cpus < (share.cpus ?? 0) || free.memoryMib < (share.memoryMib ?? 0)) continue;
@@ -114,7 +116,11 @@ function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[
       return { hostNo: host.no, resources: { gpus: given, ...share } };
     }
   }
-  return undefined;
+  const cluster = hosts.find(({ isCluster }) => isCluster);
+  const [first] = wishes;
+  if (!cluster || !first) return undefined;
+  const gpus = Array.from({ length: need.gpuCount }, () => ({ id: untoldGpu, name: first.type ?? "GPU" }));
+  return { hostNo: cluster.no, resources: { gpus, ...first.share } };
 }
 
 /** As many free GPUs of one type as are needed; an empty list if a host that does not enforce GPUs has too few. */

@@ -1,5 +1,6 @@
 import { topics } from "../../bell.js";
 import { PlainSignal } from "../../clock.js";
+import { untoldGpu } from "../../domain/hosts/gpu.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
@@ -55,7 +56,7 @@ export async function noteLostGpus(needs: Losing, worker: LiveWorker): Promise<v
   const { gpus, gpusUnseen } = needs.here.facts();
   if (gpusUnseen) return;
   const { row } = worker;
-  const lost = row.resources?.gpus.find(({ id }) => !gpus.some((gpu) => gpu.id === id));
+  const lost = row.resources?.gpus.find(({ id }) => id !== untoldGpu && !gpus.some((gpu) => gpu.id === id));
   if (!lost) return;
   const why = `its GPU ${lost.id} (${lost.name}) is gone`;
   // recorded last: if we die in between, the next server does all of this again

@@ -10,6 +10,7 @@ import {
 } from "../../domain/endpoints/environment.js";
 import { readPort } from "../../domain/endpoints/ports.js";
 import { sourceOf, type TemplateSettings } from "../../domain/endpoints/template.js";
+import { untoldGpu } from "../../domain/hosts/gpu.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import { hasOwnVolume, isPod, ownVolumeId, type Pod } from "../../domain/pods/pod.js";
 import type { Resources, WorkerHandle } from "../../domain/workers/worker.js";
@@ -77,25 +78,26 @@ export async function launchOf(
   const { env: variables, hidden } = await fillSecrets(needs, endpoint.ownerNo, { env: settings.env, isOwn }, own.env);
   const serves = endpoint.settings.type === "LB";
   const address = serves ? await addressOf(needs, options, isImage, variables) : undefined;
+  const host = factsOf(needs, row.hostNo);
   const facts = {
     workerId: row.id,
     endpointId: endpoint.id,
     secret,
     workerUrl: workerUrl ?? "",
     hostname: hostname(),
-    location: needs.here.facts().location ?? "",
-    ...shareOf(row.resources, needs.here.facts()),
+    location: host.location ?? "",
+    ...shareOf(row.resources, host),
     port: address?.port,
     own: variables,
   };
-  const volume = (await volumeOf(needs, own)) ?? (pod && (await podVolumeOf(needs, pod, row.hostNo)));
+  const volume = (await volumeOf(needs, own, host)) ?? (pod && (await podVolumeOf(needs, pod, row.hostNo, host)));
   const publicKey = needs.registry.user(endpoint.ownerNo)?.pubKey ?? "";
   const environment: Environment = pod ? (facts) => podEnvironment(facts, publicKey) : workerEnvironment;
   const targets = pod ? [mountPath(settings)] : volumeTargets(settings);
   const spec = isImage
     ? {
         ...ofImage(needs, settings, facts, { volume, targets, environment }),
-        ...limitsOf(row.resources),
+        ...limitsOf(row.resources, own.gpuTypeIds),
       }
     : ofDirectory(needs, options, endpoint, settings, facts, { volume, environment });
   return {
@@ -133,7 +135,11 @@ function drawPort({ registry, here }: Launching): Promise<number> {
   return freePort(new Set(mine.map(({ row }) => readAddress(row.address)?.port)));
 }
 
-type Volume = WorkerFacts["volume"];
+/** What the host of a worker has: this machine, or a cluster that this server tends. */
+const factsOf = ({ here }: Launching, hostNo: number): HostFacts =>
+  here.hosts().find(({ no }) => no === hostNo)?.facts ?? here.facts();
+
+type Volume = (NonNullable<WorkerFacts["volume"]> & { readonly sizeGb?: number }) | undefined;
 type Facts = Omit<WorkerFacts, "volume" | "home" | "inherited">;
 
 /** The resources that a worker is told about: its share, or the whole machine. */
@@ -144,21 +150,24 @@ const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
   hostHasGpus: facts.gpus.length > 0 || facts.gpusEnforced,
 });
 
-async function volumeOf(needs: Launching, settings: EndpointSettings): Promise<Volume> {
+async function volumeOf(needs: Launching, settings: EndpointSettings, host: HostFacts): Promise<Volume> {
   const [id] = settings.networkVolumeIds;
   if (id === undefined) return undefined;
   // it may have been made or enlarged on another host
   const volume = await needs.registry.known("volume", id, () => needs.registry.volume(id));
   if (!volume) throw new Error(`its network volume '${id}' is deleted`);
-  return { id, path: await keepVolume(needs, volume) };
+  return keptAt(needs, volume, host);
 }
 
+/** On a machine a volume is a directory; a cluster keeps it itself. */
+const keptAt = async (needs: Launching, { id, size }: { id: string; size: number }, host: HostFacts) =>
+  host.isCluster ? { id, path: "", sizeGb: size } : { id, path: await keepVolume(needs, { id, size }) };
+
 /** A pod's own volume, which is made on the host of its first start and stays there. */
-async function podVolumeOf(needs: Launching, pod: Pod, hostNo: number): Promise<Volume> {
+async function podVolumeOf(needs: Launching, pod: Pod, hostNo: number, host: HostFacts): Promise<Volume> {
   if (!hasOwnVolume(pod.settings)) return undefined;
   await noteVolumeHost(needs, pod, hostNo);
-  const id = ownVolumeId(pod.id);
-  return { id, path: await keepVolume(needs, { id, size: pod.settings.pod.container.volumeInGb }) };
+  return keptAt(needs, { id: ownVolumeId(pod.id), size: pod.settings.pod.container.volumeInGb }, host);
 }
 
 function ofDirectory(
@@ -188,11 +197,17 @@ function ofDirectory(
 }
 
 /** What a worker made from an image may use. */
-const limitsOf = (resources: Resources | undefined) => ({
-  ...(resources && resources.gpus.length > 0 ? { gpus: resources.gpus.map(({ id }) => id) } : {}),
+const limitsOf = (resources: Resources | undefined, types: readonly string[]) => ({
+  ...gpusOf(resources?.gpus ?? [], types),
   cpus: resources?.cpus,
   memoryMib: resources?.memoryMib,
 });
+
+function gpusOf(gpus: Resources["gpus"], types: readonly string[]): Pick<WorkerSpec, "gpus" | "gpuWish"> {
+  if (gpus.length === 0) return {};
+  if (gpus.some(({ id }) => id === untoldGpu)) return { gpuWish: { count: gpus.length, types } };
+  return { gpus: gpus.map(({ id }) => id) };
+}
 
 function authOf(
   { registry, vault }: Launching,
@@ -209,7 +224,7 @@ function ofImage(
   { volume, targets, environment }: { volume: Volume; targets: readonly string[]; environment: Environment },
 ): ImageSpec {
   const { imageName, dockerEntrypoint, dockerStartCmd, containerDiskInGb } = settings;
-  const seen = volume && { ...volume, path: targets[0] ?? volumeTarget };
+  const seen = volume && { id: volume.id, path: targets[0] ?? volumeTarget };
   return {
     workerId: facts.workerId,
     from: { image: imageName, auth: authOf(needs, settings) },
@@ -219,7 +234,9 @@ function ofImage(
     env: environment({ ...facts, volume: seen, home: undefined, inherited: {} }),
     diskGb: containerDiskInGb,
     ports: settings.ports.map(readPort).filter((port) => port !== undefined),
-    mounts: volume ? targets.map((target) => ({ target, volumeId: volume.id, path: volume.path })) : [],
+    mounts: volume
+      ? targets.map((target) => ({ target, volumeId: volume.id, path: volume.path, sizeGb: volume.sizeGb }))
+      : [],
   };
 }
 

@@ -5,7 +5,11 @@ import type { Provider } from "../../provider.js";
 import type { Tended } from "./tended.js";
 
 /** Ends processes and containers of this host that belong to no live row. */
-export function strayWorkers(needs: Needs<"registry" | "here">, provider: Provider, tended: Tended) {
+export function strayWorkers(
+  needs: Needs<"registry"> & { readonly tends: (hostNo: number) => boolean },
+  provider: Provider,
+  tended: Tended,
+) {
   const { starting, busy, gone } = tended;
   /** Ended workers whose processes are known to be gone. */
   const buried = new EndMarks();
@@ -14,7 +18,7 @@ export function strayWorkers(needs: Needs<"registry" | "here">, provider: Provid
   async function endGivenUp(): Promise<void> {
     const strays: LiveWorker[] = [];
     for (const worker of needs.registry.endedWorkers())
-      if (!buried.has(worker) && needs.here.tends(worker.row.hostNo)) strays.push(worker);
+      if (!buried.has(worker) && needs.tends(worker.row.hostNo)) strays.push(worker);
     await Promise.all(
       strays.map(async (worker) => {
         const { id, secretHash } = worker.row;

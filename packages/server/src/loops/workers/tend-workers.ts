@@ -19,37 +19,56 @@ import { handlerWatch } from "./watch-handlers.js";
 
 export interface TendOptions extends StartOptions {
   readonly startTimeoutMs: number;
+  /** The hosts whose workers are tended. */
+  readonly tends: (hostNo: number) => boolean;
 }
 
 type Tending = Needs<
   "jobs" | "reader" | "clock" | "ids" | "bell" | "registry" | "emit" | "vault" | "here" | "hideInLog" | "secrets"
 >;
 
-/** Makes the provider agree with this host's rows, and records what it observes. */
+/** Tends the workers of this machine, and looks at its handlers and its memory. */
 export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
-  const { provider } = options;
-  const { registry, here, bell, clock } = needs;
   const watchHandlers = handlerWatch(needs);
+  return tendingLoop("tend-workers", needs, options, async (mine, now) =>
+    earliest(await easeMemory(needs, mine, now), await watchHandlers(now)),
+  );
+}
+
+/** Tends the workers of a cluster: one of the servers does, and begins without knowing any. */
+export const tendClusterLoop = (needs: Tending, options: TendOptions): Loop =>
+  tendingLoop("tend-cluster", needs, options, async () => undefined);
+
+/** Makes the provider agree with its hosts' rows, and records what it observes. `also` says when it is due again. */
+function tendingLoop(
+  name: string,
+  needs: Tending,
+  options: TendOptions,
+  also: (mine: readonly LiveWorker[], now: number) => Promise<number | undefined>,
+): Loop {
+  const { provider, tends } = options;
+  const { registry, bell, clock } = needs;
   const tended = new Tended(provider);
   const tender = new Tender(needs, options, tended);
-  const strays = strayWorkers(needs, provider, tended);
-  provider.onEnd((workerId) => {
-    tended.gone.add(workerId);
-    bell.ring("workers");
-  });
+  const strays = strayWorkers({ ...needs, tends }, provider, tended);
   return {
-    name: "tend-workers",
+    name,
+    listen: () =>
+      provider.onEnd((workerId) => {
+        tended.gone.add(workerId);
+        bell.ring("workers");
+      }),
     topics: ["workers"],
     gapMs: limits.loopGapMsMin,
     async tick(now) {
-      const mine = registry.liveWorkers().filter(({ row }) => here.tends(row.hostNo));
+      const mine = registry.liveWorkers().filter(({ row }) => tends(row.hostNo));
       const looks: (number | undefined)[] = [];
       const tending = mine.map(async (worker) => looks.push(await tender.look(worker, now)));
       const givenUp = registry.isShared ? strays.endGivenUp() : undefined;
       const all = Promise.all([...tending, givenUp, strays.endUnwanted()]);
       // a hanging engine must hold up only its own workers: late results are looked at when they come
       if (!(await isSettledWithin(clock, limits.tendTurnMs, all))) void all.then(() => bell.ring("workers"));
-      return earliest(...looks, await easeMemory(needs, mine, now), await watchHandlers(now));
+      return earliest(...looks, await also(mine, now));
     },
   };
 }

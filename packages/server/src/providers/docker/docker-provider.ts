@@ -24,7 +24,7 @@ export class DockerProvider implements Provider<ImageSpec> {
   readonly #logsDir: string;
   readonly #containers: Containers;
   readonly #readyImage: ReturnType<typeof imagesOf>;
-  readonly #listeners: ((workerId: string) => void)[] = [];
+  readonly #listeners = new Set<(workerId: string) => void>();
   readonly #ends: ReturnType<typeof followEnds>;
   /**
    * One start per worker at a time: while an engine makes a container, it neither finds it nor lets it be made again.
@@ -140,7 +140,11 @@ export class DockerProvider implements Provider<ImageSpec> {
     this.#hidden.delete(workerId);
   }
 
-  onEnd = (listener: (workerId: string) => void): void => void this.#listeners.push(listener);
+  onEnd(listener: (workerId: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
   #tell = (workerId: string): void => {
     for (const listener of this.#listeners) listener(workerId);
   };

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
@@ -18,49 +18,40 @@ beforeAll(async () => {
   cluster = await startCluster();
   cluster.makeImage(image, { programs: [process.execPath, "/bin/sh", "/bin/sleep"] });
   cluster.kubectl("create", "namespace", namespace);
+  shareDirectory(realpathSync(tmpdir()));
 }, 1_200_000);
 afterAll(() => cluster?.end());
 
-let stages = 0;
-
-/** A directory of this machine as a worker's volume: the claim that its pod mounts is there already. */
-function shareDirectory(directory: string): string {
-  const volumeId = `stage${++stages}`;
+/** A directory of this machine, as a volume that pods can mount. */
+const volumeId = "stage";
+function shareDirectory(path: string): void {
   const [name, storage] = [claimOf(volumeId), "1Gi"];
-  const metadata = { name, namespace };
   const modes = { accessModes: ["ReadWriteMany"], storageClassName: "" };
   cluster.apply(
     {
       apiVersion: "v1",
       kind: "PersistentVolume",
       metadata: { name },
-      spec: { ...modes, capacity: { storage }, hostPath: { path: directory }, claimRef: { name, namespace } },
+      spec: { ...modes, capacity: { storage }, hostPath: { path }, claimRef: { name, namespace } },
     },
     {
       apiVersion: "v1",
       kind: "PersistentVolumeClaim",
-      metadata,
+      metadata: { name, namespace },
       spec: { ...modes, volumeName: name, resources: { requests: { storage } } },
     },
   );
-  return volumeId;
 }
 
 async function open(): Promise<OpenedProvider> {
   const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
-  const volumes = new Map<string, string>();
-  const volumeOf = (directory: string) => {
-    const volumeId = volumes.get(directory) ?? shareDirectory(directory);
-    volumes.set(directory, volumeId);
-    return volumeId;
-  };
-  const launch = ({ workerId, command, env, directory }: Wish): ImageSpec => ({
+  const launch = ({ workerId, command, env }: Wish): ImageSpec => ({
     workerId,
     from: { image },
     entrypoint: [],
     command,
     env,
-    mounts: [{ volumeId: volumeOf(directory), path: "", target: directory }],
+    mounts: [{ volumeId, path: "", target: realpathSync(tmpdir()) }],
   });
   const make = () =>
     new KubernetesProvider({
@@ -88,7 +79,7 @@ async function open(): Promise<OpenedProvider> {
     again: async () => (provider = make()),
     end: async () => {
       await provider.leave();
-      cluster.kubectl("delete", "pods,secrets", "--all", `--namespace=${namespace}`, "--grace-period=1", "--wait=true");
+      cluster.kubectl("delete", "pods,secrets", "--all", `--namespace=${namespace}`, "--grace-period=0", "--force");
       rmSync(logsDir, { recursive: true });
     },
   };

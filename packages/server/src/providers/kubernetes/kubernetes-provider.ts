@@ -32,7 +32,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   readonly #options: KubernetesOptions;
   readonly #pods: Pods;
   readonly #watch: PodWatch;
-  readonly #listeners: ((workerId: string) => void)[] = [];
+  readonly #listeners = new Set<(workerId: string) => void>();
   readonly #starting = new Map<string, Promise<WorkerHandle>>();
   /** Workers that we killed: any other killed worker ran out of memory, or the cluster took it away. */
   readonly #killed = new Set<string>();
@@ -135,7 +135,10 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     for (const each of [this.#killed, this.#ends, this.#hidden]) each.delete(workerId);
   }
 
-  onEnd = (listener: (workerId: string) => void): void => void this.#listeners.push(listener);
+  onEnd(listener: (workerId: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
 
   async leave(): Promise<void> {
     this.#watch.close();
@@ -151,8 +154,9 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   }
 
   #removed(seen: SeenPod): void {
-    if (isOver(seen)) this.#ends.set(seen.workerId, exitOf(seen, this.#killed.has(seen.workerId)));
-    else if (seen.disruption) this.#ends.set(seen.workerId, exitOf(seen, false));
+    const hasRun = this.#logs.has(seen.workerId);
+    if (hasRun && isOver(seen)) this.#ends.set(seen.workerId, exitOf(seen, this.#killed.has(seen.workerId)));
+    else if (hasRun && seen.disruption) this.#ends.set(seen.workerId, exitOf(seen, false));
     void this.#report(seen.workerId);
   }
 

@@ -56,9 +56,15 @@ export class PodStart {
       }
     } catch (error) {
       // what cannot be removed now is removed when it is reported
-      await this.#pods.kill(workerId, undefined, undefined).catch(() => {});
+      await this.#clear(workerId).catch(() => {});
       throw error;
     }
+  }
+
+  async #clear(workerId: string): Promise<void> {
+    const pod = await this.#pods.find(workerId);
+    if (pod && isOver(seenPod(pod))) await this.#pods.remove(workerId);
+    else if (pod) await this.#pods.kill(workerId, pod.metadata?.uid, undefined);
   }
 
   /** Makes the pod and waits until it runs; undefined if the cluster has ended it before. */

@@ -98,7 +98,10 @@ export function processProvider(options: KeeperOptions): Provider<DirectorySpec>
       // if the keeper is gone, there is nothing to forget
       await keeper.call("forget", workerId).catch(() => {});
     },
-    onEnd: (listener) => void listeners.add(listener),
+    onEnd(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
     async leave(awayMs) {
       await keeper.call("leave", "", { awayMs });
       await keeper.close();

@@ -1,0 +1,101 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import type { Config } from "../config.js";
+import type { HostFacts } from "../domain/hosts/host.js";
+import type { WorkerHandle } from "../domain/workers/worker.js";
+import type { Emit } from "../events.js";
+import { StartError } from "../host/data-directory.js";
+import type { Provider } from "../provider.js";
+import type { Stores } from "../store/index.js";
+
+/** What opening a cluster needs besides the settings. */
+interface Opening {
+  /** Tells apart the workers of several services in one namespace. */
+  readonly installation: string;
+  readonly logsDir: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly emit: Emit;
+}
+
+/** The Kubernetes cluster that runs workers besides this machine: a host that servers tend in turn. */
+export interface OpenCluster {
+  /** Identifies its host: the same for all servers. */
+  readonly id: string;
+  readonly provider: Provider;
+  readonly facts: HostFacts;
+}
+
+/**
+ * Opens the cluster that the settings name; undefined if they name none. Throws a {@link StartError} if they are wrong,
+ * or a right is missing. A cluster that does not answer is waited for: the service can accept jobs meanwhile.
+ */
+export async function openCluster(config: Config, opening: Opening): Promise<OpenCluster | undefined> {
+  const { kubernetes } = config;
+  if (!kubernetes) return undefined;
+  const { installation, logsDir, env, emit } = opening;
+  const warn = (message: string) => emit({ type: "server.warning", message });
+  // loaded only where there is one
+  const { findAccess } = await import("../providers/kubernetes/access.js");
+  const { Cluster } = await import("../providers/kubernetes/cluster.js");
+  const { KubernetesProvider } = await import("../providers/kubernetes/kubernetes-provider.js");
+  const { missingRights } = await import("../providers/kubernetes/rights.js");
+  try {
+    const access = findAccess(env, kubernetes.context);
+    const namespace = kubernetes.namespace ?? access.namespace ?? "default";
+    const cluster = new Cluster(access);
+    const lacks = await missingRights(cluster, namespace);
+    if ("away" in lacks) warn(`${lacks.away}; workers start there once it does`);
+    else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
+    const provider = new KubernetesProvider({
+      cluster,
+      namespace,
+      logsDir,
+      installation,
+      graceMs: config.stopGraceMs,
+      gpuResource: kubernetes.gpuResource,
+      gpuLabel: kubernetes.gpuLabel,
+      claims: { storageClass: kubernetes.storageClass, accessMode: kubernetes.accessMode },
+      additions: kubernetes.podFile === undefined ? {} : additionsIn(kubernetes.podFile),
+      warn,
+    });
+    const facts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0 };
+    return { id: `kubernetes/${namespace}`, provider, facts: { ...facts, isCluster: true, cannotRun: ["directory"] } };
+  } catch (error) {
+    throw new StartError(`Kubernetes: ${error instanceof Error ? error.message : error}.`);
+  }
+}
+
+/** Logs of workers on any host, and what is masked there: a worker's handle names its provider. */
+export function logsEverywhere(
+  machine: Provider,
+  cluster: Pick<OpenCluster, "provider"> | undefined,
+  handleOf: (workerId: string) => WorkerHandle | undefined,
+): Pick<Provider, "logs" | "hide"> {
+  const of = (handle: WorkerHandle | undefined) =>
+    cluster && handle?.provider === "kubernetes" ? cluster.provider : machine;
+  return {
+    logs: (workerId, handle, query) => of(handle).logs(workerId, handle, query),
+    hide: (workerId, secret) => of(handleOf(workerId)).hide(workerId, secret),
+  };
+}
+
+/** Identifies the service among those that share a namespace: the same on all of its servers, and for ever. */
+export async function installationId({ access }: Pick<Stores, "access">): Promise<string> {
+  const [admin] = await access.users();
+  return createHash("sha256")
+    .update(admin?.id ?? "")
+    .digest("hex")
+    .slice(0, 16);
+}
+
+const lacksRights = (missing: readonly string[], namespace: string): string =>
+  `the account of this service may not ${missing.join(", nor ")} in namespace '${namespace}': give it these rights by a Role`;
+
+/** What an operator's file adds to every pod. */
+function additionsIn(path: string): object {
+  const added = parse(readFileSync(path, "utf8")) as unknown;
+  if (typeof added !== "object" || added === null)
+    throw new Error(`${path} (MILLRACE_KUBERNETES_POD) is not a pod template with metadata and spec`);
+  return added;
+}

@@ -1,0 +1,41 @@
+import { type Cluster, isAway } from "./cluster.js";
+
+/** What this service does in its namespace. */
+const needed: readonly (readonly [resource: string, verbs: readonly string[]])[] = [
+  ["pods", ["create", "get", "list", "watch", "patch", "delete"]],
+  ["pods/log", ["get"]],
+  ["secrets", ["create", "get", "delete"]],
+  ["persistentvolumeclaims", ["create", "get", "delete"]],
+];
+
+interface Review {
+  readonly status?: { readonly allowed: boolean };
+}
+
+/** The rights that are missing, as `verb resource`; or why they could not be found out. */
+export async function missingRights(
+  cluster: Cluster,
+  namespace: string,
+): Promise<{ readonly missing: readonly string[] } | { readonly away: string }> {
+  const asked = needed.flatMap(([resource, verbs]) => verbs.map((verb) => ({ resource, verb })));
+  try {
+    const missing = await Promise.all(
+      asked.map(async ({ resource: name, verb }) => {
+        const [resource = "", subresource] = name.split("/");
+        const resourceAttributes = { namespace, verb, resource, ...(subresource ? { subresource } : {}) };
+        const body = {
+          apiVersion: "authorization.k8s.io/v1",
+          kind: "SelfSubjectAccessReview",
+          spec: { resourceAttributes },
+        };
+        const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        const { status } = await cluster.ask<Review>("POST", path, { body });
+        return status?.allowed ? [] : [`${verb} ${name}`];
+      }),
+    );
+    return { missing: missing.flat() };
+  } catch (error) {
+    if (isAway(error)) return { away: (error as Error).message };
+    throw error;
+  }
+}

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { TestCluster } from "../../scripts/kubernetes/cluster.mjs";
+import { allWorkersOf, complete, phasesOf, save, workersOf } from "../e2e/life.js";
+import { statusOf, submit } from "../e2e/wire.js";
+import { call, makeEndpoint, type TestServer, until } from "../harness.js";
+import { clusterStartMs, namespace, podsIn, pythonCluster, startClusterServer } from "./scene.js";
+
+const image = "millrace.test/python:1";
+const handler = `
+import asyncio, os
+import runpod
+
+async def handler(job):
+    asked = job["input"]
+    if asked.get("fail"):
+        raise ValueError("told to")
+    await asyncio.sleep(asked.get("seconds", 0))
+    print("worked on", asked.get("text"))
+    return {"echo": asked.get("text"), "id": job["id"], "secret": os.environ.get("SECRET"), "dollar": os.environ.get("DOLLAR")}
+
+runpod.serverless.start({"handler": handler})
+`;
+
+let cluster: TestCluster;
+let server: TestServer;
+beforeAll(async () => {
+  cluster = await pythonCluster(image, handler);
+  server = await startClusterServer(cluster);
+}, clusterStartMs);
+afterAll(async () => {
+  await server?.end();
+  await cluster?.end();
+});
+
+const cpu = { computeType: "CPU", workersMax: 1, idleTimeout: 60 };
+
+describe("a stock Python worker in a pod", () => {
+  it("runs jobs unchanged, and reports its errors unchanged", async () => {
+    const env = { SECRET: "hush-hush-1", DOLLAR: "$(HOME) $$" };
+    const endpoint = await makeEndpoint(server, image, cpu, { env });
+    const done = await complete(server, endpoint, { text: "grüße" });
+    expect(done.output).toEqual({ echo: "grüße", id: done.id, secret: "hush-hush-1", dollar: "$(HOME) $$" });
+    const failed = await call(server, "POST", `/v2/${endpoint}/runsync?wait=60000`, { input: { fail: true } });
+    expect(failed.body).toMatchObject({ status: "FAILED", error: expect.stringContaining("told to") });
+    expect(podsIn(cluster)).toEqual([`millrace-${done.workerId} Running`]);
+
+    const [worker] = await until(async () => {
+      const workers = await workersOf(server, endpoint);
+      return phasesOf(workers[0]).includes("first output") && workers;
+    });
+    const phases = ["image ready", "container created", "process started", "first take", "first output"];
+    expect(phasesOf(worker)).toEqual(["asked for", ...phases]);
+    const log = await fetch(`${server.url}/v1/workers/${done.workerId}/logs`, {
+      headers: { authorization: `Bearer ${server.key}` },
+    });
+    expect(await log.text()).toContain("worked on grüße");
+
+    await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+    await expect.poll(() => podsIn(cluster), { timeout: 30_000 }).toEqual([]);
+    const secrets = () => cluster.kubectl("get", "secrets", `--namespace=${namespace}`, "--output=name");
+    await expect.poll(secrets, { timeout: 30_000 }).toBe("");
+  }, 180_000);
+
+  it("outlives its server, is found by the next one, and finishes its job", async () => {
+    const endpoint = await makeEndpoint(server, image, cpu);
+    await complete(server, endpoint);
+    const id = await submit(server, endpoint, { seconds: 6, text: "long" });
+    await until(async () => (await statusOf(server, endpoint, id)).status === "IN_PROGRESS");
+    const pods = podsIn(cluster);
+    await server.kill();
+    await server.restart();
+    const done = await until(async () => {
+      const status = await statusOf(server, endpoint, id);
+      return status.status === "COMPLETED" && status;
+    }, 60_000);
+    expect(done).toMatchObject({ output: { echo: "long" }, retries: 0 });
+    expect(podsIn(cluster)).toEqual(pods);
+    await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+    await expect.poll(() => podsIn(cluster), { timeout: 30_000 }).toEqual([]);
+  }, 180_000);
+});
+
+describe("a job that waits for its pod says why:", () => {
+  const waits = async (settings: Record<string, unknown>, words: RegExp) => {
+    const endpoint = await makeEndpoint(server, image, { ...cpu, ...settings });
+    const id = await submit(server, endpoint, {});
+    await until(async () => words.test((await statusOf(server, endpoint, id)).waitDetail ?? ""), 30_000).catch(
+      async () => {
+        expect(await statusOf(server, endpoint, id)).toMatchObject({ waitDetail: words });
+      },
+    );
+    return { endpoint, id };
+  };
+
+  it("no node has the GPUs, and the pod goes with its job", async () => {
+    const { endpoint } = await waits(
+      { computeType: "GPU", gpuCount: 2, gpuTypeIds: ["NVIDIA L4", "NVIDIA A40"] },
+      /no node of the cluster has room for it: 0\/1 nodes are available: 1 node\(s\) didn't match/,
+    );
+    const [pod] = JSON.parse(cluster.kubectl("get", "pods", `--namespace=${namespace}`, "--output=json")).items;
+    expect(pod.spec.containers[0].resources.limits).toMatchObject({ "nvidia.com/gpu": "2" });
+    expect(JSON.stringify(pod.spec.affinity)).toContain('"values":["NVIDIA-L4","NVIDIA-A40"]');
+    await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+    await expect.poll(() => podsIn(cluster), { timeout: 30_000 }).toEqual([]);
+  }, 120_000);
+
+  it("a quota is used up, and the job runs when there is room", async () => {
+    cluster.apply({
+      apiVersion: "v1",
+      kind: "ResourceQuota",
+      metadata: { name: "none", namespace },
+      spec: { hard: { pods: "0" } },
+    });
+    const { endpoint, id } = await waits({}, /the cluster does not admit its pod: .*exceeded quota: none/);
+    cluster.kubectl("delete", "resourcequota", "none", `--namespace=${namespace}`);
+    await until(async () => (await statusOf(server, endpoint, id)).status === "COMPLETED", 60_000);
+    const [worker] = await allWorkersOf(server, endpoint);
+    expect(worker).toMatchObject({ state: expect.stringMatching(/idle|running/) });
+    await save(server, endpoint, { workersMax: 0 });
+    await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+  }, 120_000);
+});
