@@ -42,6 +42,18 @@ export const needs = {
   browser: [{ probe: ["/usr/bin/chromium", "--version"], debian: "chromium" }],
   /** Public clients from npm that only tests run; `scripts/test.mjs` installs them. */
   clients: [],
+  /** What the node of a cluster runs on; Kubernetes itself is built by `scripts/kubernetes/program.mjs`. */
+  kubernetes: [
+    {
+      probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; containerd --version && runc --version && iptables --version"],
+      debian: "containerd runc iptables",
+    },
+    { probe: ["/usr/lib/cni/bridge", "--version"], debian: "containernetworking-plugins" },
+    { probe: ["/bin/busybox", "true"], debian: "busybox-static" },
+    { probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin ip -V"], debian: "iproute2" },
+    { probe: ["openssl", "version"], debian: "openssl" },
+    ...python,
+  ],
   // Uses the package's own command line: one from elsewhere may not fit its engine.
   docker: [
     { probe: ["sh", "-c", "/usr/bin/docker --version && PATH=$PATH:/usr/sbin dockerd --version"], debian: "docker.io" },
@@ -53,6 +65,7 @@ export const needs = {
 const needOf = {
   "scripts/postgres.mjs": "postgres",
   "scripts/docker.mjs": "docker",
+  "scripts/kubernetes/cluster.mjs": "kubernetes",
   "tests/compat/stock.ts": "python",
   "tests/compat/newer-python.ts": "newerPython",
   "tests/fuzz/schemathesis.ts": "python",
@@ -95,8 +108,10 @@ const machine = [
   "tests/faults/openai-readers.test.ts",
   "tests/faults/power-loss.test.ts",
   "tests/fuzz/**",
+  "tests/kubernetes/**",
   "tests/pages/**",
   "packages/server/src/providers/docker/**",
+  "packages/server/src/providers/kubernetes/kubernetes-provider.test.ts",
   "packages/server/src/host/quotas/btrfs.test.ts",
 ];
 

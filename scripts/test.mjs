@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
+import { underWay } from "./kubernetes/program.mjs";
 import { installMachineNeeds } from "./machine.mjs";
 import {
   bin,
@@ -64,6 +65,7 @@ async function test() {
     "These tests",
     [...wanted].flatMap((need) => needs[need]),
   );
+  if (wanted.has("kubernetes")) beginBuilding(join(import.meta.dirname, "kubernetes/program.mjs"));
   if (wanted.has("python")) await makeVenv(venv, pythonPackages);
   if (wanted.has("newerPython")) await makeVenv(newerVenv, newerPackages);
   if (wanted.has("clients")) await installClients();
@@ -76,6 +78,12 @@ async function test() {
   writeFileSync(join(cache, `tally-${gear}.json`), JSON.stringify({ passed, failed, failures, onlyAlone }));
   console.log(`${passed} passed, ${failed} failed`);
   return failed === 0 && !mustNotSkip ? 0 : 1;
+}
+
+/** Builds what some tests need beside those that do not, which takes minutes the first time; those tests wait for it. */
+function beginBuilding(script) {
+  process.env[underWay] = script;
+  void run(process.execPath, [script]);
 }
 
 // ---- Python

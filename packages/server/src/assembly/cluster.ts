@@ -1,6 +1,4 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { parse } from "yaml";
 import type { Config } from "../config.js";
 import type { HostFacts } from "../domain/hosts/host.js";
 import type { WorkerHandle } from "../domain/workers/worker.js";
@@ -39,6 +37,7 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
   const { findAccess } = await import("../providers/kubernetes/access.js");
   const { Cluster } = await import("../providers/kubernetes/cluster.js");
   const { KubernetesProvider } = await import("../providers/kubernetes/kubernetes-provider.js");
+  const { additionsIn } = await import("../providers/kubernetes/additions.js");
   const { missingRights } = await import("../providers/kubernetes/rights.js");
   try {
     const access = findAccess(env, kubernetes.context);
@@ -91,11 +90,3 @@ export async function installationId({ access }: Pick<Stores, "access">): Promis
 
 const lacksRights = (missing: readonly string[], namespace: string): string =>
   `the account of this service may not ${missing.join(", nor ")} in namespace '${namespace}': give it these rights by a Role`;
-
-/** What an operator's file adds to every pod. */
-function additionsIn(path: string): object {
-  const added = parse(readFileSync(path, "utf8")) as unknown;
-  if (typeof added !== "object" || added === null)
-    throw new Error(`${path} (MILLRACE_KUBERNETES_POD) is not a pod template with metadata and spec`);
-  return added;
-}

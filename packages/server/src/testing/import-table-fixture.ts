@@ -62,7 +62,18 @@ export const serverRules: readonly Rule[] = [
   { who: /^providers\/process\//, own: [...driver, "provider", "providers/log-files"], npm: [] },
   // These choose the provider of each worker, or offer none.
   { who: /^providers\/(combined|no-containers)$/, own: [...driver, "provider", "providers/log-files"], npm: [] },
-  { who: /^providers\/docker\//, own: [...driver, "provider", "providers/log-files"], npm: ["dockerode"] },
+  // What registries say is the same, whoever pulls.
+  { who: /^providers\/images\//, own: [...driver, "provider"], npm: [] },
+  {
+    who: /^providers\/docker\//,
+    own: [...driver, "provider", "providers/log-files", "providers/images"],
+    npm: ["dockerode"],
+  },
+  {
+    who: /^providers\/kubernetes\//,
+    own: [...driver, "provider", "providers/log-files", "providers/images"],
+    npm: ["undici", "yaml", "kubernetes-types"],
+  },
   { who: /^host\/inventories\//, own: [...driver, "host/inventory"], npm: [] },
   { who: /^host\/quotas\//, own: [...driver, "host/quota"], npm: [] },
   { who: /^host\/data-directory$/, own: [], npm: [] },

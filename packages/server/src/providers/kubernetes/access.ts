@@ -2,17 +2,9 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
-import { execCredential } from "./exec-credential.js";
+import { type Credential, type ExecEntry, execCredential } from "./exec-credential.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** What proves who we are. */
-export interface Credential {
-  readonly token?: string | undefined;
-  readonly basic?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-}
 
 /** Where a cluster's API server is, and how it is spoken to. */
 export interface Access {
@@ -60,16 +52,6 @@ interface UserEntry {
   readonly password?: string;
   readonly exec?: ExecEntry;
   readonly "auth-provider"?: { readonly name: string };
-}
-
-/** A command that prints a credential. */
-export interface ExecEntry {
-  readonly apiVersion?: string;
-  readonly command: string;
-  readonly args?: readonly string[] | null;
-  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
-  readonly installHint?: string;
-  readonly provideClusterInfo?: boolean;
 }
 
 /**

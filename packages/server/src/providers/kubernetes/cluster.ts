@@ -2,7 +2,8 @@ import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import type { Access, Credential } from "./access.js";
+import type { Access } from "./access.js";
+import type { Credential } from "./exec-credential.js";
 
 /** The API server has refused a call. */
 export class ClusterRefusal extends Error {

@@ -1,7 +1,24 @@
 import { execFile } from "node:child_process";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import type { Credential, ExecEntry } from "./access.js";
+
+/** What proves who we are. */
+export interface Credential {
+  readonly token?: string | undefined;
+  readonly basic?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** A command that prints a credential. */
+export interface ExecEntry {
+  readonly apiVersion?: string;
+  readonly command: string;
+  readonly args?: readonly string[] | null;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly installHint?: string;
+  readonly provideClusterInfo?: boolean;
+}
 
 /** What a plugin prints: an ExecCredential of client.authentication.k8s.io. */
 interface Printed {
