@@ -16,11 +16,19 @@ export interface PageRun {
   readonly report: string;
 }
 
+/** For a page that starts the service itself. */
+export interface OwnStart {
+  readonly env: Readonly<Record<string, string>>;
+  /** What stands for something else in the page, by what it stands for. */
+  readonly instead: Readonly<Record<string, string>>;
+}
+
 /**
- * Does what a page says, in order, in one shell: in a folder that looks like a clone in which `npm start` is running.
- * The server's address replaces the usual one; HOME is empty, and packages of Python are those of the tests.
+ * Does what a page says, in order, in one shell: in a folder that looks like a clone in which `npm start` is running,
+ * unless the page does that. The server's address replaces the usual one; HOME is empty, and packages of Python are
+ * those of the tests.
  */
-export async function runPage(blocks: readonly Block[]): Promise<PageRun> {
+export async function runPage(blocks: readonly Block[], own?: OwnStart): Promise<PageRun> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-guide-"));
   const clone = join(folder, "clone");
   const outputs = join(folder, "outputs");
@@ -28,24 +36,27 @@ export async function runPage(blocks: readonly Block[]): Promise<PageRun> {
   for (const path of [dataDir, outputs, join(folder, "home")]) mkdirSync(path, { recursive: true });
   for (const name of readdirSync(root))
     if (![".millrace", ".git"].includes(name)) symlinkSync(join(root, name), join(clone, name));
-  const PATH = [join(venv(), "bin"), dirname(process.execPath), process.env.PATH].join(":");
-  const server = await startServer({ MILLRACE_DATA_DIR: dataDir, PATH });
+  const PATH = [...(own ? [own.env.PATH] : []), join(venv(), "bin"), dirname(process.execPath), process.env.PATH].join(
+    ":",
+  );
+  const server = own ? undefined : await startServer({ MILLRACE_DATA_DIR: dataDir, PATH });
   try {
-    writeFileSync(join(dataDir, "api-key"), `${server.key}\n`, { mode: 0o600 });
-    const script = scriptOf(blocks, outputs).replaceAll("http://127.0.0.1:8000", server.url);
+    if (server) writeFileSync(join(dataDir, "api-key"), `${server.key}\n`, { mode: 0o600 });
+    const instead = Object.entries(own?.instead ?? { "http://127.0.0.1:8000": server?.url ?? "" });
+    const script = instead.reduce((text, [from, to]) => text.replaceAll(from, to), scriptOf(blocks, outputs));
     const path = join(folder, "page.sh");
     writeFileSync(path, script);
-    const code = await shell(path, clone, { PATH, HOME: join(folder, "home") });
+    const code = await shell(path, clone, { ...own?.env, PATH, HOME: join(folder, "home") });
     const output = new Map(
       readdirSync(outputs)
         .filter((name) => /^\d+$/.test(name))
         .map((name) => [Number(name), readFileSync(join(outputs, name), "utf8")]),
     );
     const at = readFileSync(join(outputs, "at"), "utf8").trim();
-    const report = `stopped at line ${at}:\n${output.get(Number(at)) ?? ""}\n${server.log().slice(-3_000)}`;
+    const report = `stopped at line ${at}:\n${output.get(Number(at)) ?? ""}\n${server?.log().slice(-3_000) ?? ""}`;
     return { code, output, report };
   } finally {
-    await server.end();
+    await server?.end();
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 }
@@ -82,7 +93,7 @@ await_text() {
 }
 `;
 
-function shell(path: string, cwd: string, own: { PATH: string; HOME: string }): Promise<number | null> {
+function shell(path: string, cwd: string, own: Readonly<Record<string, string>>): Promise<number | null> {
   const env = { ...own, NO_COLOR: "1", npm_config_update_notifier: "false" };
   const child = spawn("bash", [path], { cwd, env, stdio: "ignore", detached: true });
   const timer = setTimeout(() => child.pid && process.kill(-child.pid, "SIGKILL"), pageWithinMs);

@@ -1,0 +1,73 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { additionsIn } from "../../packages/server/src/providers/kubernetes/additions.js";
+import type { TestCluster } from "../../scripts/kubernetes/cluster.mjs";
+import { builtProgram } from "../../scripts/kubernetes/program.mjs";
+import { blocksOf } from "../docs/guide/blocks.js";
+import { runPage } from "../docs/guide/run-page.js";
+import { freePort } from "../harness.js";
+import { clusterStartMs, pythonCluster } from "./scene.js";
+
+/** Follows docs/guide/kubernetes.md on a real cluster, whose node has the page's image already. */
+const page = "kubernetes";
+
+const handler = `
+import runpod
+
+def handler(job):
+    print("hello from the pod")
+    return {"echo": job["input"]["text"]}
+
+runpod.serverless.start({"handler": handler})
+`;
+
+let cluster: TestCluster;
+let commands: string;
+beforeAll(async () => {
+  cluster = await pythonCluster("registry.example/me/worker:1", handler);
+  commands = join(cluster.home, "commands");
+  mkdirSync(commands);
+  writeFileSync(join(commands, "kubectl"), `#!/bin/sh\nexec ${await builtProgram()} kubectl "$@"\n`, { mode: 0o755 });
+}, clusterStartMs);
+afterAll(() => cluster?.end());
+
+it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000 }, async () => {
+  const blocks = blocksOf(page).filter(({ words, language }) => words.test !== undefined && language === "sh");
+  const port = String(await freePort());
+  const { code, output, report } = await runPage(blocks, {
+    env: { PATH: commands, KUBECONFIG: cluster.kubeconfig, MILLRACE_PORT: port, MILLRACE_DEMO: "off" },
+    instead: {
+      "http://192.0.2.10:8000": `http://${cluster.gateway}:${port}`,
+      "http://127.0.0.1:8000": `http://127.0.0.1:${port}`,
+      "npm start": "sh scripts/node.sh scripts/start.mjs",
+    },
+  });
+  expect(code, report).toBe(0);
+  const printed = [...output.values()].join("\n");
+  expect(printed, report).toContain('"status":"COMPLETED"');
+  expect(printed, report).toMatch(/"output":\{"echo": ?"hello"\}/);
+  expect(printed, report).toMatch(/millrace-\w{14} +1\/1 +Running/);
+  expect(printed, report).toContain("hello from the pod");
+});
+
+it("the page's file for pods is one that the service takes, and the cluster too", () => {
+  const [block] = blocksOf(page).filter(({ words }) => words.file === "pods.yaml");
+  const path = join(cluster.home, "pods.yaml");
+  writeFileSync(path, block?.text ?? "");
+  const { metadata, spec } = additionsIn(path);
+  const containers = [{ name: "worker", image: "registry.example/me/worker:1" }];
+  writeFileSync(
+    join(cluster.home, "pod.json"),
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { ...metadata, name: "tried" },
+      // this cluster has no such class
+      spec: { ...spec, priorityClassName: undefined, containers },
+    }),
+  );
+  expect(cluster.kubectl("apply", "--dry-run=server", "--filename", join(cluster.home, "pod.json"))).toContain(
+    "created",
+  );
+});
