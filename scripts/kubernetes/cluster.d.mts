@@ -18,6 +18,8 @@ export interface TestCluster {
   kubectl(...args: string[]): string;
   /** Applies manifests. */
   apply(...objects: object[]): void;
+  /** Posts an object to a path of the API. */
+  create(path: string, object: object): void;
   /** Waits until kubectl succeeds with these arguments. */
   until(...args: string[]): Promise<void>;
   start(part: Part): void;

@@ -114,6 +114,11 @@ export async function startCluster({ hasNode = true, settings = {} } = {}) {
     const { status, stderr } = ask(["apply", "-f", "-"], JSON.stringify(list));
     if (status !== 0) throw new Error(`kubectl apply: ${stderr}`);
   };
+  /** Posts an object to a path of the API. */
+  const create = (path, object) => {
+    const { status, stderr } = ask(["create", "--raw", path, "-f", "-"], JSON.stringify(object));
+    if (status !== 0) throw new Error(`kubectl create --raw ${path}: ${stderr}`);
+  };
   /** Waits until kubectl succeeds with these arguments. */
   const until = async (part, ...args) => {
     const deadline = Date.now() + readyWithinMs;
@@ -157,6 +162,7 @@ export async function startCluster({ hasNode = true, settings = {} } = {}) {
     node,
     kubectl,
     apply,
+    create,
     until: (...args) => until("kubectl", ...args),
     start,
     stop,

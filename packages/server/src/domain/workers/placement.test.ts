@@ -47,6 +47,31 @@ describe("A worker's place", () => {
     expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, held))).toEqual([2, "b"]);
   });
 
+  describe("with a cluster beside the machines", () => {
+    const cluster = host(9, [], { isCluster: true, cannotRun: ["directory"], cpus: 0, memoryMib: 0 });
+    const image = { source: "image" } as const;
+
+    it("is a machine as long as one has room, and the cluster from then on", () => {
+      const hosts = [cluster, host(1, [gpu("a")], { workers: 5 })];
+      expect(given(place(need(image), hosts, anywhere, []))).toEqual([1, "a"]);
+      const full = place(need({ ...image, gpuCount: 2, gpuTypes: ["NVIDIA A40", "NVIDIA L4"] }), hosts, anywhere, []);
+      const gpus = [1, 2].map(() => ({ id: "", name: "NVIDIA A40" }));
+      expect(full).toEqual({ hostNo: 9, resources: { gpus, cpus: undefined, memoryMib: undefined } });
+      const shares = [{ cpus: 64, memoryMib: 1_024 }];
+      expect(place(need({ ...image, gpuCount: 0, shares }), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
+    });
+
+    it("is never the cluster for a directory of a machine", () => {
+      const found = place(need({ source: "directory" }), [cluster, host(1, [])], anywhere, []);
+      expect(found).toMatchObject({ lacks: expect.stringContaining("It needs") });
+    });
+
+    it("is the cluster if machines run no images", () => {
+      const hosts = [cluster, host(1, [gpu("a")], { cannotRun: ["image"] })];
+      expect(place(need(image), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
+    });
+  });
+
   it("is at a GPU whose driver supports its CUDA version, and says so where there is none", () => {
     const [old, recent] = [
       { ...gpu("a"), driver: "550.54" },

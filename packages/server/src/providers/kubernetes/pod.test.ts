@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import type { ImageSpec } from "../../provider.js";
+import { claimOf, type PodSettings, podOf, secretsOf } from "./pod.js";
+
+const spec: ImageSpec = {
+  workerId: "worker00000001",
+  from: { image: "registry.example:5000/me/worker:1" },
+  entrypoint: [],
+  command: [],
+  env: { RUNPOD_AI_API_KEY: "hush" },
+  mounts: [],
+};
+const settings: PodSettings = {
+  installation: "one",
+  graceMs: 2_500,
+  gpuResource: "nvidia.com/gpu",
+  gpuLabel: "nvidia.com/gpu.product",
+  additions: {},
+};
+const container = (of: Partial<ImageSpec>) => podOf({ ...spec, ...of }, settings).spec?.containers[0];
+
+describe("A worker's pod", () => {
+  it("holds none of its environment, which is in a secret that goes with it", () => {
+    const pod = podOf(spec, settings);
+    expect(JSON.stringify(pod)).not.toContain("hush");
+    const made = { ...pod, metadata: { ...pod.metadata, uid: "u1" } };
+    const [secret, ...others] = secretsOf(spec, made, settings);
+    expect(others).toEqual([]);
+    expect(secret).toMatchObject({
+      stringData: spec.env,
+      metadata: { name: pod.metadata?.name, ownerReferences: [{ kind: "Pod", uid: "u1" }] },
+    });
+  });
+
+  it("passes words on as they are, although Kubernetes would replace some", () => {
+    expect(container({ command: ["sh", "-c", "echo $(HOME) $$ $X"] })?.args).toEqual([
+      "sh",
+      "-c",
+      "echo $$(HOME) $$$$ $$X",
+    ]);
+    expect(container({ entrypoint: ["/run"], command: ["a"] })).toMatchObject({ command: ["/run"], args: ["a"] });
+  });
+
+  it("asks for GPUs by count, and for nodes with their types in order", () => {
+    const pod = podOf({ ...spec, gpuWish: { count: 2, types: ["NVIDIA L4", "NVIDIA  RTX A4500"] } }, settings);
+    expect(pod.spec?.containers[0]?.resources?.limits).toMatchObject({ "nvidia.com/gpu": "2" });
+    const {
+      requiredDuringSchedulingIgnoredDuringExecution: must,
+      preferredDuringSchedulingIgnoredDuringExecution: best,
+    } = pod.spec?.affinity?.nodeAffinity ?? {};
+    const key = settings.gpuLabel;
+    expect(must?.nodeSelectorTerms).toEqual([
+      { matchExpressions: [{ key, operator: "In", values: ["NVIDIA-L4", "NVIDIA-RTX-A4500"] }] },
+    ]);
+    const preferred = best?.map(({ weight, preference }) => [weight, preference.matchExpressions?.[0]?.values]);
+    expect(preferred).toEqual([
+      [100, ["NVIDIA-L4"]],
+      [99, ["NVIDIA-RTX-A4500"]],
+    ]);
+    expect(podOf({ ...spec, gpuWish: { count: 1, types: [] } }, settings).spec?.affinity).toBeUndefined();
+  });
+
+  it("limits memory and disk, and asks for processors", () => {
+    expect(container({ cpus: 1.5, memoryMib: 2_048, diskGb: 5 })?.resources).toEqual({
+      requests: { cpu: "1500m", memory: "2048Mi" },
+      limits: { memory: "2048Mi", "ephemeral-storage": "5G" },
+    });
+  });
+
+  it("mounts each claim once, wherever it is seen", () => {
+    const mounts = ["/a", "/b"].map((target) => ({ target, volumeId: "Vol1", path: "" }));
+    const { volumes, containers } = podOf({ ...spec, mounts }, settings).spec ?? {};
+    expect(volumes?.map(({ name }) => name)).toEqual(["shm", claimOf("Vol1")]);
+    expect(containers?.[0]?.volumeMounts?.map(({ mountPath }) => mountPath)).toEqual(["/dev/shm", "/a", "/b"]);
+  });
+
+  it("has the registry's credentials in a secret of their own", () => {
+    const from = { ...spec.from, auth: { username: "me", password: "of-registry" } };
+    const pod = podOf({ ...spec, from }, settings);
+    const [, pull] = secretsOf({ ...spec, from }, pod, settings);
+    expect(pod.spec?.imagePullSecrets).toEqual([{ name: pull?.metadata?.name }]);
+    const { auths } = JSON.parse(pull?.stringData?.[".dockerconfigjson"] ?? "{}");
+    expect(auths).toEqual({ "registry.example:5000": from.auth });
+    const [, hub] = secretsOf({ ...spec, from: { ...from, image: "me/worker" } }, pod, settings);
+    expect(hub?.stringData?.[".dockerconfigjson"]).toContain("https://index.docker.io/v1/");
+  });
+
+  it("has what the operator adds, but not instead of what makes it a worker's", () => {
+    const tolerations = [{ key: "gpu", operator: "Exists" }];
+    const labels = { team: "a", "millrace.worker": "other" };
+    const additions = {
+      metadata: { labels },
+      spec: { nodeSelector: { pool: "x" }, tolerations, restartPolicy: "Always" },
+    };
+    const pod = podOf(spec, { ...settings, additions });
+    expect(pod.metadata?.labels).toMatchObject({ team: "a", "millrace.worker": spec.workerId });
+    expect(pod.spec).toMatchObject({
+      nodeSelector: { pool: "x" },
+      restartPolicy: "Never",
+      terminationGracePeriodSeconds: 3,
+    });
+    expect(pod.spec?.tolerations).toHaveLength(3);
+  });
+});

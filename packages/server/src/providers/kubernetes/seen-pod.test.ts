@@ -1,0 +1,111 @@
+import type { Pod, PodStatus } from "kubernetes-types/core/v1.js";
+import { describe, expect, it } from "vitest";
+import { StartFailed } from "../../provider.js";
+import { seenPod, sightingOf } from "./seen-pod.js";
+import { Patience, waitingFor } from "./waiting.js";
+
+const workerId = "worker00000001";
+const podWith = (status: PodStatus, nodeName?: string): Pod => ({
+  metadata: { name: `millrace-${workerId}`, uid: "u1", labels: { "millrace.worker": workerId } },
+  spec: { containers: [], ...(nodeName === undefined ? {} : { nodeName }) },
+  status,
+});
+const container = { name: "worker", image: "i", imageID: "sha256:1", ready: false, restartCount: 0 };
+const ended = (exitCode: number, reason = "Error", message = ""): PodStatus => ({
+  phase: "Failed",
+  containerStatuses: [{ ...container, state: { terminated: { exitCode, reason, message } } }],
+});
+const disrupted = (reason: string, status: PodStatus): PodStatus => ({
+  ...status,
+  conditions: [{ type: "DisruptionTarget", status: "True", reason, message: "so it is" }],
+});
+const look = (status: PodStatus, isOurs = false) => sightingOf(seenPod(podWith(status)), isOurs);
+
+describe("A pod that has ended is seen with how it ended:", () => {
+  it.each<[string, PodStatus, object]>([
+    ["by itself", ended(3), { code: 3 }],
+    ["by a signal", ended(139), { signal: "SIGSEGV" }],
+    ["without memory", ended(137, "OOMKilled"), { signal: "SIGKILL", cause: "memory" }],
+    ["killed by nobody knows whom", ended(137), { signal: "SIGKILL", cause: "memory" }],
+    ["without its program", ended(127), { code: 127, cause: "image" }],
+    [
+      "never started",
+      ended(128, "StartError", "exec: no such file"),
+      { cause: "image", note: expect.stringContaining("no such file") },
+    ],
+    [
+      "preempted",
+      disrupted("PreemptionByScheduler", ended(143)),
+      { signal: "SIGTERM", cause: "host", note: expect.stringContaining("higher priority (so it is)") },
+    ],
+    [
+      "evicted before it ran",
+      { phase: "Failed", reason: "Evicted", message: "The node was low on memory." },
+      { cause: "host", note: "its node evicted it (The node was low on memory.)" },
+    ],
+    [
+      "refused by its node",
+      { phase: "Failed", reason: "OutOfcpu", message: "no cpu" },
+      { cause: "host", note: "its pod failed: OutOfcpu: no cpu" },
+    ],
+  ])("%s", (_, status, exit) => {
+    expect(look(status)).toMatchObject({ state: "ended", exit });
+  });
+
+  it("killed by us, without a reason of the cluster's", () => {
+    expect(look(disrupted("DeletionByTaintManager", ended(137)), true)).toEqual({
+      state: "ended",
+      exit: { signal: "SIGKILL" },
+    });
+  });
+});
+
+it("A pod that has not started is no worker yet, and may be made again", () => {
+  expect(look({ phase: "Pending" })).toMatchObject({ state: "unknown", isAbsent: true });
+});
+
+describe("A pod that waits says", () => {
+  const awaited = { image: "me/worker:1" };
+  const waiting = (reason: string, message: string): PodStatus => ({
+    phase: "Pending",
+    conditions: [{ type: "PodScheduled", status: "True" }],
+    containerStatuses: [{ ...container, imageID: "", state: { waiting: { reason, message } } }],
+  });
+  const unplaced = (reason: string, message: string): PodStatus => ({
+    phase: "Pending",
+    conditions: [{ type: "PodScheduled", status: "False", reason, message }],
+  });
+  it.each<[string, PodStatus, RegExp]>([
+    [
+      "that no node has room",
+      unplaced("Unschedulable", "0/3 nodes:  too\nfew"),
+      /no node .* room for it: 0\/3 nodes: too few$/,
+    ],
+    ["that a queue holds it", unplaced("SchedulingGated", ""), /a queue of the cluster/],
+    ["that a secret is missing", waiting("CreateContainerConfigError", 'secret "x" not found'), /secret "x" not found/],
+    ["what a registry says", waiting("ErrImagePull", "unauthorized"), /cannot be pulled yet: unauthorized/],
+    ["that its node pulls", waiting("ContainerCreating", ""), /node n1 pulls the image 'me\/worker:1'/],
+    ["that it has just been made", { phase: "Pending" }, /looks for a node/],
+  ])("%s", (_, status, words) => {
+    const isPlaced = !JSON.stringify(status).includes('"False"') && status.conditions !== undefined;
+    expect(waitingFor(seenPod(podWith(status, isPlaced ? "n1" : undefined)), awaited)).toMatch(words);
+  });
+
+  it("in the registry's words why its image cannot be pulled, once that has lasted", () => {
+    const patience = new Patience(awaited, 30_000);
+    const at = (now: number, status: PodStatus) => patience.failure(seenPod(podWith(status)), now);
+    expect(at(0, waiting("ErrImagePull", "manifest unknown"))).toBeUndefined();
+    expect(at(12_000, waiting("ImagePullBackOff", "Back-off pulling image"))).toBeUndefined();
+    const failure = at(30_000, waiting("ImagePullBackOff", "Back-off pulling image"));
+    expect(failure).toBeInstanceOf(StartFailed);
+    expect(failure).toMatchObject({
+      blame: "image",
+      message: expect.stringContaining("no such image or tag (manifest"),
+    });
+  });
+
+  it("at once that its image's name is none", () => {
+    const failure = new Patience(awaited, 30_000).failure(seenPod(podWith(waiting("InvalidImageName", "bad"))), 0);
+    expect(failure).toMatchObject({ blame: "image" });
+  });
+});
