@@ -35,7 +35,7 @@ import { openQuota } from "./host/quotas/open-quota.js";
 import { type Ids, systemIds } from "./ids.js";
 import { limits } from "./limits/index.js";
 import type { TakeLine } from "./lines/take-line.js";
-import { Leases, ownedLoops } from "./loops/leases.js";
+import { clusterLoops, Leases, ownedLoops } from "./loops/leases.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
@@ -132,7 +132,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     emit,
   });
   const leases =
-    shared && new Leases(clock, cluster ? ownedLoops : ownedLoops.filter((name) => name !== "tend-cluster"));
+    shared && new Leases(clock, cluster ? ownedLoops : ownedLoops.filter((name) => !clusterLoops.includes(name)));
   const clusterHost = cluster && {
     ...cluster,
     no: await stores.hosts.ensure(cluster.id, clock.now()),

@@ -4,6 +4,7 @@ import type { HostFacts } from "../domain/hosts/host.js";
 import type { WorkerHandle } from "../domain/workers/worker.js";
 import type { Emit } from "../events.js";
 import { StartError } from "../host/data-directory.js";
+import type { ClusterVolumes } from "../operations/needs.js";
 import type { Provider } from "../provider.js";
 import type { Stores } from "../store/index.js";
 
@@ -21,6 +22,8 @@ export interface OpenCluster {
   /** Identifies its host: the same for all servers. */
   readonly id: string;
   readonly provider: Provider;
+  /** Where it keeps volumes. */
+  readonly volumes: ClusterVolumes;
   readonly facts: HostFacts;
 }
 
@@ -37,6 +40,7 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
   const { findAccess } = await import("../providers/kubernetes/access.js");
   const { Cluster } = await import("../providers/kubernetes/cluster.js");
   const { KubernetesProvider } = await import("../providers/kubernetes/kubernetes-provider.js");
+  const { Claims } = await import("../providers/kubernetes/claims.js");
   const { additionsIn } = await import("../providers/kubernetes/additions.js");
   const { missingRights } = await import("../providers/kubernetes/rights.js");
   try {
@@ -46,6 +50,8 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
     const lacks = await missingRights(cluster, namespace);
     if ("away" in lacks) warn(`${lacks.away}; workers start there once it does`);
     else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
+    const { storageClass, accessMode } = kubernetes;
+    const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode });
     const provider = new KubernetesProvider({
       cluster,
       namespace,
@@ -54,12 +60,17 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
       graceMs: config.stopGraceMs,
       gpuResource: kubernetes.gpuResource,
       gpuLabel: kubernetes.gpuLabel,
-      claims: { storageClass: kubernetes.storageClass, accessMode: kubernetes.accessMode },
+      claims,
       additions: kubernetes.podFile === undefined ? {} : additionsIn(kubernetes.podFile),
       warn,
     });
     const facts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0 };
-    return { id: `kubernetes/${namespace}`, provider, facts: { ...facts, isCluster: true, cannotRun: ["directory"] } };
+    return {
+      id: `kubernetes/${namespace}`,
+      provider,
+      volumes: claims,
+      facts: { ...facts, isCluster: true, cannotRun: ["directory"] },
+    };
   } catch (error) {
     throw new StartError(`Kubernetes: ${error instanceof Error ? error.message : error}.`);
   }

@@ -3,7 +3,7 @@ import type { HostFacts } from "../domain/hosts/host.js";
 import type { DataDirectory } from "../host/data-directory.js";
 import { freeMemoryShare } from "../host/inventories/processors.js";
 import type { Quota } from "../host/quota.js";
-import type { Here } from "../operations/needs.js";
+import type { ClusterVolumes, Here } from "../operations/needs.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
 import type { Providers } from "./providers.js";
 
@@ -12,6 +12,7 @@ export interface ClusterHost {
   readonly no: number;
   readonly id: string;
   readonly facts: HostFacts;
+  readonly volumes: ClusterVolumes;
   /** Whether it is this server's turn. */
   readonly isTended: () => boolean;
 }
@@ -70,6 +71,7 @@ export function factsHere(
       use: new Map(),
       bounds: new Map(),
       ...(providers.heldVolumes ? { held: providers.heldVolumes } : {}),
+      ...(cluster ? { inCluster: cluster.volumes } : {}),
     },
     workingDir: process.cwd(),
     stopGraceMs: config.stopGraceMs,

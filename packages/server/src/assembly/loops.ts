@@ -7,7 +7,7 @@ import { keepTimeLoop } from "../loops/keep-time.js";
 import { type Leases, runOwned } from "../loops/leases.js";
 import { type Loop, runLoop } from "../loops/loop.js";
 import type { VolumeMeasuring } from "../loops/measure-volumes.js";
-import { clearPodVolumesLoop } from "../loops/pods/clear-pod-volumes.js";
+import { clearClusterVolumesLoop, clearPodVolumesLoop } from "../loops/pods/clear-pod-volumes.js";
 import { endDuePodsLoop } from "../loops/pods/end-due-pods.js";
 import { pruneLogsLoop } from "../loops/prune-logs.js";
 import { scaleLoop } from "../loops/scale.js";
@@ -49,6 +49,7 @@ export interface LoopParts {
 export function runLoops(parts: Parts, given: LoopParts) {
   const { bell } = parts;
   const { shared, leases, tendingCluster } = given;
+  const { inCluster } = parts.here.volumes;
   const deciding = new AbortController();
   const serving = new AbortController();
   setMaxListeners(0, serving.signal); // one for each loop
@@ -66,6 +67,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
   const servers = [
     serve(tendWorkersLoop(parts, given.tending)),
     ...(tendingCluster ? [own(() => tendClusterLoop(parts, tendingCluster))] : []),
+    ...(inCluster ? [own(() => clearClusterVolumesLoop(parts, given.endpoints, inCluster))] : []),
     // keep watching while workers have their grace: a worker that falls silent then is lost like any other
     own(() => watchWorkersLoop(parts)),
     own(() => expireJobsLoop(parts)),

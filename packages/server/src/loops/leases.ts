@@ -2,10 +2,14 @@ import type { Clock } from "../clock.js";
 import type { Needs } from "../operations/needs.js";
 import { type Loop, runLoop } from "./loop.js";
 
+/** Of these, the loops about a cluster: for servers that reach it. */
+export const clusterLoops: readonly string[] = ["tend-cluster", "clear-cluster-volumes"];
+
 /** The loops that only one of the servers runs. */
 export const ownedLoops: readonly string[] = [
   "scale",
   "tend-cluster",
+  "clear-cluster-volumes",
   "watch-workers",
   "deliver-webhooks",
   "expire-jobs",

@@ -105,6 +105,14 @@ export interface VolumesHere {
   readonly bounds: Map<string, VolumeBound>;
   /** The volumes that a provider keeps in their place, if its workers mount those instead. */
   readonly held?: HeldVolumes;
+  /** The volumes that a cluster keeps for its workers. */
+  readonly inCluster?: ClusterVolumes;
+}
+
+/** The volumes that a cluster keeps, for the workers that it runs. */
+export interface ClusterVolumes extends Pick<HeldVolumes, "nameOf" | "remove"> {
+  /** The ids of volumes that it has, of network volumes and of pods. */
+  list(): Promise<readonly string[]>;
 }
 
 export interface HeldVolumes {

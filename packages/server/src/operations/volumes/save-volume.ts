@@ -114,16 +114,17 @@ export async function deleteVolume(
     const endedAt = needs.clock.now();
     await needs.registry.removeVolume(volume, { gbMs: volumeGbMs(volume, endedAt), endedAt });
   });
-  const { dir, quota, bounds, held } = needs.here.volumes;
+  const { dir, quota, bounds, held, inCluster } = needs.here.volumes;
   bounds.delete(id);
   await quota.remove(join(dir, id)).catch((error) => {
     const message = `the files of network volume ${id} could not all be removed; remove them by hand`;
     needs.emit({ type: "server.warning", message, error });
   });
-  await held?.remove(id).catch((error) => {
-    const message = `${held.nameOf(id)}, which stands for a deleted network volume, could not be removed; remove it by hand`;
-    needs.emit({ type: "server.warning", message, error });
-  });
+  for (const kept of [held, inCluster])
+    await kept?.remove(id).catch((error) => {
+      const message = `${kept.nameOf(id)}, which stands for a deleted network volume, could not be removed; remove it by hand`;
+      needs.emit({ type: "server.warning", message, error });
+    });
 }
 
 /**

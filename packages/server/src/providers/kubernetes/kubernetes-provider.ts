@@ -6,6 +6,7 @@ import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec, LogQuery, Provider, Sighting, Starting } from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
+import type { Claims } from "./claims.js";
 import type { Cluster } from "./cluster.js";
 import { hiddenOf, installationLabel, nameOf, type PodSettings } from "./pod.js";
 import { PodLog } from "./pod-log.js";
@@ -23,7 +24,8 @@ export interface KubernetesOptions extends PodSettings {
   readonly logsDir: string;
   /** How long an image may fail to be pulled before its worker's start has failed. */
   readonly pullMs?: number;
-  readonly claims?: { readonly storageClass: string | undefined; readonly accessMode: string };
+  /** Where volumes are kept; without it, their claims are there already. */
+  readonly claims?: Claims;
   readonly warn?: (message: string) => void;
 }
 
@@ -45,7 +47,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   constructor(options: KubernetesOptions) {
     const { cluster, namespace, installation, warn = () => {} } = options;
     this.#options = options;
-    this.#pods = new Pods(cluster, namespace, options);
+    this.#pods = new Pods(cluster, namespace, options, options.claims);
     this.#watch = new PodWatch(cluster, this.#pods.path, `${installationLabel}=${installation}`, {
       changed: (seen) => this.#changed(seen),
       removed: (seen) => this.#removed(seen),

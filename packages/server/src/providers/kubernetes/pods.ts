@@ -1,16 +1,11 @@
-import type { PersistentVolumeClaim, Pod, Secret } from "kubernetes-types/core/v1.js";
+import type { Pod, Secret } from "kubernetes-types/core/v1.js";
 import { realTime, type Signal } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import type { ImageSpec, Mount } from "../../provider.js";
+import type { ImageSpec } from "../../provider.js";
+import type { Claims } from "./claims.js";
 import { type Cluster, statusOf } from "./cluster.js";
-import { claimOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
+import { nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
 import type { SeenPod } from "./seen-pod.js";
-
-/** How claims for network volumes are made. */
-export interface ClaimSettings {
-  readonly storageClass: string | undefined;
-  readonly accessMode: string;
-}
 
 const background = { propagationPolicy: "Background" };
 const merge = "application/merge-patch+json";
@@ -20,11 +15,13 @@ export class Pods {
   readonly path: string;
   readonly #cluster: Cluster;
   readonly #namespace: string;
-  readonly #settings: PodSettings & { readonly claims?: ClaimSettings };
+  readonly #settings: PodSettings;
+  readonly #claims: Claims | undefined;
 
-  constructor(cluster: Cluster, namespace: string, settings: PodSettings & { readonly claims?: ClaimSettings }) {
+  constructor(cluster: Cluster, namespace: string, settings: PodSettings, claims: Claims | undefined) {
     this.#cluster = cluster;
     this.#settings = settings;
+    this.#claims = claims;
     this.#namespace = `/api/v1/namespaces/${namespace}`;
     this.path = `${this.#namespace}/pods`;
   }
@@ -42,7 +39,7 @@ export class Pods {
    * status 409 if there is a pod of that name.
    */
   async make(spec: ImageSpec): Promise<Pod> {
-    await Promise.all(spec.mounts.map((mount) => this.#claim(mount)));
+    await Promise.all(spec.mounts.map((mount) => this.#claims?.ensure(mount)));
     const pod = await this.#cluster.ask<Pod>("POST", this.path, { body: podOf(spec, this.#settings) });
     try {
       for (const body of secretsOf(spec, pod, this.#settings)) await this.#makeSecret(body);
@@ -63,32 +60,6 @@ export class Pods {
       await unlessGone(this.#cluster.ask("DELETE", `${this.#namespace}/secrets/${body.metadata?.name}`));
       await make();
     }
-  }
-
-  /** Makes the claim of a network volume unless it is there. */
-  async #claim({ volumeId, sizeGb }: Mount): Promise<void> {
-    const { claims, installation } = this.#settings;
-    if (!claims || sizeGb === undefined) return;
-    const body: PersistentVolumeClaim = {
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      metadata: {
-        name: claimOf(volumeId),
-        labels: {
-          "app.kubernetes.io/managed-by": "millrace",
-          "millrace.installation": installation,
-          "millrace.volume": volumeId,
-        },
-      },
-      spec: {
-        accessModes: [claims.accessMode],
-        resources: { requests: { storage: `${sizeGb}G` } },
-        ...(claims.storageClass === undefined ? {} : { storageClassName: claims.storageClass }),
-      },
-    };
-    await this.#cluster.ask("POST", `${this.#namespace}/persistentvolumeclaims`, { body }).catch((error) => {
-      if (statusOf(error) !== 409) throw error;
-    });
   }
 
   /** Has a worker's leader asked to stop; its pod and log stay. False if there is no pod. */

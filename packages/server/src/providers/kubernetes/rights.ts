@@ -5,7 +5,7 @@ const needed: readonly (readonly [resource: string, verbs: readonly string[]])[]
   ["pods", ["create", "get", "list", "watch", "patch", "delete"]],
   ["pods/log", ["get"]],
   ["secrets", ["create", "get", "delete"]],
-  ["persistentvolumeclaims", ["create", "get", "delete"]],
+  ["persistentvolumeclaims", ["create", "list", "delete"]],
 ];
 
 interface Review {
