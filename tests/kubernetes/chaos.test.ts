@@ -99,6 +99,17 @@ it("loses no job and leaves no pod, whatever goes away meanwhile", { timeout: 40
   );
   expect(outputs.map(({ output }) => output)).toEqual(ids.map((_, n) => n));
 
+  const read = async ({ url, key }: TestServer) => {
+    const reply = await fetch(`${url}/v1/endpoints/${endpoint}/logs?tail=1000`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    return (await reply.text()).split("\n");
+  };
+  const shown = await Promise.all(servers.map(read));
+  // a pod that still runs is read by every server, whoever tends it
+  const alive = running().map((name) => name.replace("millrace-", ""));
+  for (const id of alive) for (const lines of shown) expect(lines.some((line) => line.includes(` ${id} `))).toBe(true);
+
   await call(second, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
   await expect.poll(() => podsIn(cluster), { timeout: 60_000 }).toEqual([]);
   const secrets = () => cluster.kubectl("get", "secrets", `--namespace=${namespace}`, "--output=name");

@@ -27,6 +27,7 @@ export const withCluster = (
     : {
         ...machine,
         hosts: () => [...machine.hosts(), ...(cluster.isTended() ? [cluster] : [])],
+        readsLogs: (hostNo) => machine.readsLogs(hostNo) || hostNo === cluster.no,
         tends: (hostNo) => machine.tends(hostNo) || (hostNo === cluster.no && cluster.isTended()),
       };
 
@@ -34,11 +35,12 @@ export const withCluster = (
 export const onMachine = (
   host: { readonly no: number; readonly id: string },
   facts: () => HostFacts,
-): Pick<Here, "hostNo" | "facts" | "hosts" | "tends"> => ({
+): Pick<Here, "hostNo" | "facts" | "hosts" | "tends" | "readsLogs"> => ({
   hostNo: host.no,
   facts,
   hosts: () => [{ ...host, facts: facts() }],
   tends: (hostNo) => hostNo === host.no,
+  readsLogs: (hostNo) => hostNo === host.no,
 });
 
 /** What operations may know about this host, including what its providers know. */

@@ -17,6 +17,7 @@ export const clusters = {
   podGoneMs: minute, // to wait for a pod of the same name to go
   podPullMs: 30 * second, // pull errors that last this long fail a start: the kubelet has retried by then
   podLogsMs: 5 * second, // an end is reported once its log is complete, and at the latest after this
+  podEndsMax: 10_000, // remembered ends of pods that are gone, until they are asked for
   podLostMs: 30 * second, // how long a pod stays on a node that does not answer before it is evicted
   credentialMs: 30 * second, // for a command that prints a credential
   credentialBytesMax: 256 * kib,

@@ -184,7 +184,7 @@ class Gathering {
   }
 
   #here(workers: readonly LiveWorker[]): LiveWorker[] {
-    return workers.filter(({ row }) => this.#needs.here.tends(row.hostNo));
+    return workers.filter(({ row }) => this.#needs.here.readsLogs(row.hostNo));
   }
 
   #follow(worker: Logged, ask: LogAsk): void {

@@ -37,7 +37,7 @@ export interface LinePosition {
 
 /** Refuses if another host keeps the worker's log: servers do not fetch logs from each other. */
 export function assertKeptHere({ here }: Needs<"here">, { row }: Logged): void {
-  if (!here.tends(row.hostNo)) throw logElsewhere(row.hostNo);
+  if (!here.readsLogs(row.hostNo)) throw logElsewhere(row.hostNo);
 }
 
 /** The last lines of a worker. */
@@ -65,7 +65,7 @@ export async function readEndpointLog(
   signal: AbortSignal,
 ): Promise<LogPage> {
   const workers = workersWithLogs(needs, endpoint);
-  const here = workers.filter(({ row }) => needs.here.tends(row.hostNo));
+  const here = workers.filter(({ row }) => needs.here.readsLogs(row.hostNo));
   let lines: ShownLine[] = [];
   const unread: string[] = [];
   for (const worker of here) {

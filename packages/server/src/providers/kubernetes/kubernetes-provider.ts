@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Pod, Secret } from "kubernetes-types/core/v1.js";
 import { realTime } from "../../clock.js";
 import { hiddenTexts } from "../../domain/access/secret.js";
@@ -5,6 +6,7 @@ import { HiddenTexts } from "../../domain/workers/log-line.js";
 import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec, LogQuery, Provider, Sighting, Starting } from "../../provider.js";
+import { logPath } from "../log-files/log-file.js";
 import { readLogFiles } from "../log-files/reading.js";
 import type { Claims } from "./claims.js";
 import type { Cluster } from "./cluster.js";
@@ -119,9 +121,15 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     return lines.join("\n").slice(-limits.logTailBytes);
   }
 
-  logs(workerId: string, _handle: WorkerHandle | undefined, query: LogQuery) {
+  /** A worker's lines from its files; a server that did not keep them before does from now on, while there is a pod. */
+  async *logs(workerId: string, handle: WorkerHandle | undefined, query: LogQuery) {
+    if (handle && !this.#logs.has(workerId) && !this.#ends.has(workerId))
+      await this.look(workerId).catch((error) => {
+        if (!existsSync(logPath(this.#options.logsDir, workerId))) throw error;
+      });
+    await this.#logs.get(workerId)?.begun;
     const isOver = () => this.#logs.get(workerId)?.isComplete ?? true;
-    return readLogFiles(this.#options.logsDir, workerId, query, isOver);
+    yield* readLogFiles(this.#options.logsDir, workerId, query, isOver);
   }
 
   async hide(workerId: string, secret: string): Promise<void> {
@@ -156,10 +164,17 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   }
 
   #removed(seen: SeenPod): void {
-    const hasRun = this.#logs.has(seen.workerId);
-    if (hasRun && isOver(seen)) this.#ends.set(seen.workerId, exitOf(seen, this.#killed.has(seen.workerId)));
-    else if (hasRun && seen.disruption) this.#ends.set(seen.workerId, exitOf(seen, false));
-    void this.#report(seen.workerId);
+    const { workerId } = seen;
+    const isDone = isOver(seen);
+    if (this.#logs.has(workerId) && (isDone || seen.disruption))
+      this.#noteEnd(workerId, exitOf(seen, isDone && this.#killed.has(workerId)));
+    void this.#report(workerId).then(() => this.#logs.delete(workerId));
+  }
+
+  /** Remembers an end until it is asked for. Servers that tend other hosts never ask. */
+  #noteEnd(workerId: string, exit: Exit): void {
+    this.#ends.set(workerId, exit);
+    if (this.#ends.size > limits.podEndsMax) this.#ends.delete(this.#ends.keys().next().value as string);
   }
 
   /** Reports an end once the log is complete. */
@@ -184,7 +199,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     if (this.#logs.has(workerId)) return;
     const { cluster, logsDir } = this.#options;
     const path = `${this.#pods.path}/${nameOf(workerId)}/log`;
-    const log = new PodLog({ cluster, path, logsDir, workerId, secrets });
+    const log = new PodLog({ cluster, path, logsDir, workerId, secrets, isLate: pod !== undefined });
     this.#logs.set(workerId, log);
     this.#hidden.delete(workerId);
     if (seen.ended) log.end();

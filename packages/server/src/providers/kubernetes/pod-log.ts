@@ -16,6 +16,8 @@ interface PodLogParts {
   readonly logsDir: string;
   readonly workerId: string;
   readonly secrets: HiddenTexts;
+  /** The pod has run for a while: what it has said so far is read at once, for whoever waits for it. */
+  readonly isLate: boolean;
 }
 
 /** A time stamp: nanoseconds at most. */
@@ -34,6 +36,11 @@ export class PodLog {
   /** The time of the last line, as the cluster writes it. */
   #lastTime = "";
   #isComplete = false;
+  #caughtUp = () => {};
+  /** Resolves when what the pod had said before is in its files. */
+  readonly begun = new Promise<void>((done) => {
+    this.#caughtUp = done;
+  });
   /** Resolves when all that the pod has said is in its files, or can't be read any more. */
   readonly complete: Promise<void>;
 
@@ -41,6 +48,7 @@ export class PodLog {
     this.#parts = parts;
     this.complete = this.#run().finally(() => {
       this.#isComplete = true;
+      this.#caughtUp();
       this.#file?.close();
     });
   }
@@ -61,6 +69,8 @@ export class PodLog {
     const { logsDir, workerId } = this.#parts;
     this.#lastTime = await lastTimeIn(logsDir, workerId);
     this.#file = new LogFile(logPath(logsDir, workerId));
+    if (this.#parts.isLate) await this.#read(false).catch(() => {});
+    this.#caughtUp();
     while (!this.#leaving.signal.aborted) {
       const wasOver = this.#over.signal.aborted;
       try {
