@@ -130,6 +130,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     logsDir: directory.logs,
     env: process.env,
     emit,
+    kept: { read: () => directory.read("cluster"), keep: (text) => directory.note("cluster", text) },
   });
   const leases =
     shared && new Leases(clock, cluster ? ownedLoops : ownedLoops.filter((name) => !clusterLoops.includes(name)));

@@ -55,6 +55,8 @@ export interface KubernetesConfig {
   readonly podFile: string | undefined;
   readonly storageClass: string | undefined;
   readonly accessMode: string;
+  readonly memoryGb: number;
+  readonly gpuMemoryGb: number;
   readonly gpuResource: string;
   readonly gpuLabel: string;
 }
@@ -132,6 +134,8 @@ const kubernetesOf = (s: Settings): KubernetesConfig | undefined =>
         namespace: s.MILLRACE_KUBERNETES_NAMESPACE,
         podFile: s.MILLRACE_KUBERNETES_POD,
         storageClass: s.MILLRACE_KUBERNETES_STORAGE_CLASS,
+        memoryGb: s.MILLRACE_KUBERNETES_MEMORY,
+        gpuMemoryGb: s.MILLRACE_KUBERNETES_GPU_MEMORY,
         accessMode: s.MILLRACE_KUBERNETES_ACCESS_MODE,
         gpuResource: s.MILLRACE_KUBERNETES_GPU_RESOURCE,
         gpuLabel: s.MILLRACE_KUBERNETES_GPU_LABEL,

@@ -59,9 +59,15 @@ export interface Starting {
   readonly reached: (phase: StartPhase) => void;
   /** Called with what is being done, if it takes long. */
   readonly note: (doing: string) => void;
-  /** Aborted when the worker is no longer wanted: steps that have not begun are skipped. */
+  /**
+   * Aborted when the worker is no longer wanted: steps that have not begun are skipped. With {@link left} as its reason,
+   * somebody else goes on with this start: what has been made stays, and the start ends as {@link StartUnsure}.
+   */
   readonly signal: AbortSignal;
 }
+
+/** The reason of a signal whose start is left to another server. */
+export const left = "left";
 
 /**
  * It is unknown whether a worker was started, because its provider went away meanwhile. Look it up instead of giving it

@@ -138,6 +138,18 @@ export const settings = Type.Object({
         "A YAML file with what every worker's pod has besides: labels and annotations in metadata; nodeSelector, tolerations, priorityClassName, runtimeClassName, serviceAccountName and others in spec.",
     }),
   ),
+  MILLRACE_KUBERNETES_MEMORY: whole(
+    "GB of memory for a pod whose endpoint asks for none and has no GPUs.",
+    limits.podMemoryGbDefault,
+    1,
+    65_536,
+  ),
+  MILLRACE_KUBERNETES_GPU_MEMORY: whole(
+    "GB of memory for each GPU of a pod whose endpoint asks for no memory.",
+    limits.podGpuMemoryGbDefault,
+    1,
+    65_536,
+  ),
   MILLRACE_KUBERNETES_STORAGE_CLASS: Type.Optional(
     Type.String({
       minLength: 1,

@@ -15,6 +15,8 @@ interface Opening {
   readonly logsDir: string;
   readonly env: NodeJS.ProcessEnv;
   readonly emit: Emit;
+  /** Where this server remembers which cluster it was. */
+  readonly kept: { readonly read: () => string | undefined; readonly keep: (text: string) => void };
 }
 
 /** The Kubernetes cluster that runs workers besides this machine: a host that servers tend in turn. */
@@ -29,7 +31,7 @@ export interface OpenCluster {
 
 /**
  * Opens the cluster that the settings name; undefined if they name none. Throws a {@link StartError} if they are wrong,
- * or a right is missing. A cluster that does not answer is waited for: the service can accept jobs meanwhile.
+ * or a right is missing. A cluster that was there before and does not answer is waited for: jobs are accepted meanwhile.
  */
 export async function openCluster(config: Config, opening: Opening): Promise<OpenCluster | undefined> {
   const { kubernetes } = config;
@@ -42,14 +44,21 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
   const { KubernetesProvider } = await import("../providers/kubernetes/kubernetes-provider.js");
   const { Claims } = await import("../providers/kubernetes/claims.js");
   const { additionsIn } = await import("../providers/kubernetes/additions.js");
-  const { missingRights } = await import("../providers/kubernetes/rights.js");
+  const { missingRights, namespaceUid } = await import("../providers/kubernetes/rights.js");
   try {
     const access = findAccess(env, kubernetes.context);
     const namespace = kubernetes.namespace ?? access.namespace ?? "default";
     const cluster = new Cluster(access);
     const lacks = await missingRights(cluster, namespace);
-    if ("away" in lacks) warn(`${lacks.away}; workers start there once it does`);
-    else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
+    const place = `${access.server} ${namespace}`;
+    const known = opening.kept.read();
+    if ("away" in lacks) {
+      // which cluster it is can only be asked of it
+      if (!known?.endsWith(` ${place}`)) throw new Error(lacks.away);
+      warn(`${lacks.away}; workers start there once it does`);
+    } else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
+    const uid = "away" in lacks ? known?.split(" ")[0] : await namespaceUid(cluster, namespace);
+    opening.kept.keep(`${uid} ${place}`);
     const { storageClass, accessMode } = kubernetes;
     const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode });
     const provider = new KubernetesProvider({
@@ -64,12 +73,13 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
       additions: kubernetes.podFile === undefined ? {} : additionsIn(kubernetes.podFile),
       warn,
     });
-    const facts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0 };
+    const memory = { memoryMib: kubernetes.memoryGb * 1_024, gpuMemoryMib: kubernetes.gpuMemoryGb * 1_024 };
+    const facts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0, cluster: memory };
     return {
-      id: `kubernetes/${namespace}`,
+      id: `kubernetes/${uid}`,
       provider,
       volumes: claims,
-      facts: { ...facts, isCluster: true, cannotRun: ["directory"] },
+      facts: { ...facts, cannotRun: ["directory"] },
     };
   } catch (error) {
     throw new StartError(`Kubernetes: ${error instanceof Error ? error.message : error}.`);

@@ -10,15 +10,18 @@ export const clusters = {
   clusterPageItems: 500, // pods in one reply
   clusterRetryMs: second, // between attempts to reach an API server that is away
   clusterRetryMsMax: 30 * second, // and to make a pod that the cluster does not admit
-  watchMs: 4 * minute, // a watch lasts this long and is then opened again where it ended
-  watchSilenceMs: 150 * second, // a watch without so much as a bookmark, which come every minute, is dead
-  watchLineBytesMax: 4 * mib, // one pod with its change
+  podWatchMs: 4 * minute, // a watch lasts this long and is then opened again where it ended
+  podWatchSilenceMs: 150 * second, // a watch without so much as a bookmark, which come every minute, is dead
+  podWatchLineBytesMax: 4 * mib, // one pod with its change
   podLookMs: 15 * second, // a pod that is awaited is looked at this often, in case the watch misses it
   podGoneMs: minute, // to wait for a pod of the same name to go
   podPullMs: 30 * second, // pull errors that last this long fail a start: the kubelet has retried by then
+  podLogLastTries: 3, // to read what a pod that has ended has said
   podLogsMs: 5 * second, // an end is reported once its log is complete, and at the latest after this
   podEndsMax: 10_000, // remembered ends of pods that are gone, until they are asked for
   podLostMs: 30 * second, // how long a pod stays on a node that does not answer before it is evicted
+  podMemoryGbDefault: 2,
+  podGpuMemoryGbDefault: 16,
   credentialMs: 30 * second, // for a command that prints a credential
   credentialBytesMax: 256 * kib,
   credentialAheadMs: 30 * second, // a credential is renewed this long before it expires

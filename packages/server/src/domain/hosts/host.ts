@@ -17,8 +17,11 @@ export interface HostFacts {
   readonly cannotRun?: readonly Source[];
   /** What is wrong with its GPUs, or why it has none, for people. */
   readonly gpuProblem?: string;
-  /** A cluster, whose own scheduler finds room and GPUs: it takes every worker, and says what that worker waits for. */
-  readonly isCluster?: true;
+  /**
+   * Of a cluster, whose own scheduler finds room and GPUs: it takes every worker, and says what that worker waits for.
+   * The memory of a worker that asks for none, and of each GPU of one that has GPUs.
+   */
+  readonly cluster?: { readonly memoryMib: number; readonly gpuMemoryMib: number };
   /** The driver does not answer. GPUs missing from `gpus` may be fine, and still serve the workers that have them. */
   readonly gpusUnseen?: true;
 }

@@ -48,7 +48,8 @@ describe("A worker's place", () => {
   });
 
   describe("with a cluster beside the machines", () => {
-    const cluster = host(9, [], { isCluster: true, cannotRun: ["directory"], cpus: 0, memoryMib: 0 });
+    const memory = { memoryMib: 4_096, gpuMemoryMib: 16_384 };
+    const cluster = host(9, [], { cluster: memory, cannotRun: ["directory"], cpus: 0, memoryMib: 0 });
     const image = { source: "image" } as const;
 
     it("is a machine as long as one has room, and the cluster from then on", () => {
@@ -56,9 +57,15 @@ describe("A worker's place", () => {
       expect(given(place(need(image), hosts, anywhere, []))).toEqual([1, "a"]);
       const full = place(need({ ...image, gpuCount: 2, gpuTypes: ["NVIDIA A40", "NVIDIA L4"] }), hosts, anywhere, []);
       const gpus = [1, 2].map(() => ({ id: "", name: "NVIDIA A40" }));
-      expect(full).toEqual({ hostNo: 9, resources: { gpus, cpus: undefined, memoryMib: undefined } });
+      expect(full).toEqual({ hostNo: 9, resources: { gpus, cpus: undefined, memoryMib: 2 * 16_384 } });
       const shares = [{ cpus: 64, memoryMib: 1_024 }];
       expect(place(need({ ...image, gpuCount: 0, shares }), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
+    });
+
+    it("is a machine where a paused worker can give way, rather than the cluster", () => {
+      const paused = [holds(4, [gpu("a")], { pausedRank: 1 })];
+      const found = place(need(image), [cluster, host(1, [gpu("a")])], anywhere, paused);
+      expect(found).toMatchObject({ giveWay: [4] });
     });
 
     it("is never the cluster for a directory of a machine", () => {

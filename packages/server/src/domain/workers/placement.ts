@@ -77,11 +77,14 @@ export function place(
   const able = inPlace.filter(({ cannotRun = [] }) => need.source === undefined || !cannotRun.includes(need.source));
   // if none can run it, its start will say why
   const fitting = able.length > 0 ? able : inPlace;
+  const cluster = fitting.find(({ cluster }) => cluster);
+  const elsewhere = cluster && inCluster(need, cluster);
+  const machines = fitting.filter(({ cluster }) => !cluster);
   // a host that does not enforce GPUs is used only if none does
-  const enforcing = need.gpuCount > 0 ? fitting.filter(({ gpusEnforced }) => gpusEnforced) : [];
-  const there = (enforcing.length > 0 ? enforcing : fitting).sort(
-    (a, b) => Number(a.isCluster ?? 0) - Number(b.isCluster ?? 0) || a.workers - b.workers || a.no - b.no,
-  );
+  const isEnforced = need.gpuCount > 0 && fitting.some(({ gpusEnforced }) => gpusEnforced);
+  const there = machines
+    .filter(({ gpusEnforced }) => gpusEnforced || !isEnforced)
+    .sort((a, b) => a.workers - b.workers || a.no - b.no);
   const found = fit(need, there, holdings);
   if (found) return found;
   const lacks = lacking(need, there, holdings);
@@ -96,7 +99,17 @@ export function place(
     const chosen = giveWay.filter((one) => !fit(need, there, without(left, without(giveWay, [one]))));
     return { lacks, giveWay: chosen.map(({ workerNo }) => workerNo) };
   }
-  return { lacks, giveWay: [] };
+  return elsewhere ?? { lacks, giveWay: [] };
+}
+
+/** A cluster's own scheduler finds room and GPUs, or says what it lacks. */
+function inCluster(need: Need, { no, cluster }: HostView): Placement | undefined {
+  const [share] = need.shares;
+  if (!cluster || !share) return undefined;
+  const name = need.gpuTypes[0] ?? "GPU";
+  const gpus = Array.from({ length: need.gpuCount }, () => ({ id: untoldGpu, name }));
+  const memoryMib = share.memoryMib ?? (need.gpuCount > 0 ? need.gpuCount * cluster.gpuMemoryMib : cluster.memoryMib);
+  return { hostNo: no, resources: { gpus, cpus: share.cpus, memoryMib } };
 }
 
 const without = (all: readonly Holding[], some: readonly Holding[]): Holding[] =>
@@ -108,7 +121,7 @@ function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[
     need.shares.map((share) => ({ type, share })),
   );
   for (const { type, share } of wishes) {
-    for (const host of hosts.filter(({ isCluster }) => !isCluster)) {
+    for (const host of hosts) {
       const gpus = gpusFor(need, type, host, holdings);
       const free = freeShare(host, holdings);
       if (!gpus || free.cpus < (share.cpus ?? 0) || free.memoryMib < (share.memoryMib ?? 0)) continue;
@@ -116,11 +129,7 @@ function fit(need: Need, hosts: readonly HostView[], holdings: readonly Holding[
       return { hostNo: host.no, resources: { gpus: given, ...share } };
     }
   }
-  const cluster = hosts.find(({ isCluster }) => isCluster);
-  const [first] = wishes;
-  if (!cluster || !first) return undefined;
-  const gpus = Array.from({ length: need.gpuCount }, () => ({ id: untoldGpu, name: first.type ?? "GPU" }));
-  return { hostNo: cluster.no, resources: { gpus, ...first.share } };
+  return undefined;
 }
 
 /** As many free GPUs of one type as are needed; an empty list if a host that does not enforce GPUs has too few. */

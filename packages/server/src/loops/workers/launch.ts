@@ -144,7 +144,7 @@ type Facts = Omit<WorkerFacts, "volume" | "home" | "inherited">;
 
 /** The resources that a worker is told about: its share, or the whole machine. */
 const shareOf = (resources: Resources | undefined, facts: HostFacts) => ({
-  cpuCount: resources?.cpus ?? facts.cpus,
+  cpuCount: resources?.cpus ?? Math.max(1, facts.cpus),
   memoryGb: Math.round((resources?.memoryMib ?? facts.memoryMib) / 1_024),
   gpus: resources?.gpus ?? [],
   hostHasGpus: facts.gpus.length > 0 || facts.gpusEnforced,
@@ -161,7 +161,7 @@ async function volumeOf(needs: Launching, settings: EndpointSettings, host: Host
 
 /** On a machine a volume is a directory; a cluster keeps it itself. */
 const keptAt = async (needs: Launching, { id, size }: { id: string; size: number }, host: HostFacts) =>
-  host.isCluster ? { id, path: "", sizeGb: size } : { id, path: await keepVolume(needs, { id, size }) };
+  host.cluster ? { id, path: "", sizeGb: size } : { id, path: await keepVolume(needs, { id, size }) };
 
 /** A pod's own volume, which is made on the host of its first start and stays there. */
 async function podVolumeOf(needs: Launching, pod: Pod, hostNo: number, host: HostFacts): Promise<Volume> {

@@ -2,7 +2,7 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import { endWorker } from "../../operations/workers/worker-life.js";
-import { type Provider, StartFailed, type StartPhase, StartUnsure, type WorkerSpec } from "../../provider.js";
+import { left, type Provider, StartFailed, type StartPhase, StartUnsure, type WorkerSpec } from "../../provider.js";
 import { type Launch, type LaunchOptions, launchOf, whereIs } from "./launch.js";
 import type { Tended } from "./tended.js";
 
@@ -37,7 +37,10 @@ export class WorkerStarts {
     const wanted = new AbortController();
     starting.set(id, wanted);
     void this.#start(worker, wanted.signal)
-      .catch((error) => emit({ type: "server.warning", message: `worker ${id} could not be started just now`, error }))
+      .catch((error) => {
+        if (wanted.signal.reason === left) return;
+        emit({ type: "server.warning", message: `worker ${id} could not be started just now`, error });
+      })
       .finally(() => {
         starting.delete(id);
         worker.doing = undefined;
@@ -51,6 +54,7 @@ export class WorkerStarts {
       this.#fail(worker, error),
     );
     if (!launch) return;
+    if (signal.reason === left) return;
     // another server may have ended it
     if (!(await this.#prepare(worker, launch, secret))) return this.#tended.forget(worker);
     try {

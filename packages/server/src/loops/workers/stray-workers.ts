@@ -41,8 +41,8 @@ export function strayWorkers(
     const { id, handle, endedAt } = worker.row;
     const seen = await provider.look(id, handle);
     if (seen.state === "running") await provider.kill(id, handle);
-    buried.add(worker, endedAt);
     if (seen.state !== "unknown") await tended.forget(worker);
+    buried.add(worker, endedAt);
   }
 
   /**

@@ -9,6 +9,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import { hideHeldSecrets } from "../../operations/access/access-secret.js";
 import type { Needs } from "../../operations/needs.js";
 import { endWorker, giveUpOn, noteReady, stopWorker } from "../../operations/workers/worker-life.js";
+import { left } from "../../provider.js";
 import type { Loop } from "../loop.js";
 import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
 import { whereIs } from "./launch.js";
@@ -36,8 +37,21 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 }
 
 /** Tends the workers of a cluster: one of the servers does, and begins without knowing any. */
-export const tendClusterLoop = (needs: Tending, options: TendOptions): Loop =>
-  tendingLoop("tend-cluster", needs, options, async () => undefined);
+export function tendClusterLoop(needs: Tending, options: TendOptions): Loop {
+  const tended = new Tended(options.provider);
+  const loop = tendingLoop("tend-cluster", needs, options, async () => undefined, tended);
+  return {
+    ...loop,
+    listen(wake) {
+      const off = loop.listen?.(wake);
+      return () => {
+        off?.();
+        // whoever tends the cluster next goes on with what has begun
+        for (const start of tended.starting.values()) start.abort(left);
+      };
+    },
+  };
+}
 
 /** Makes the provider agree with its hosts' rows, and records what it observes. `also` says when it is due again. */
 function tendingLoop(
@@ -45,10 +59,10 @@ function tendingLoop(
   needs: Tending,
   options: TendOptions,
   also: (mine: readonly LiveWorker[], now: number) => Promise<number | undefined>,
+  tended = new Tended(options.provider),
 ): Loop {
   const { provider, tends } = options;
   const { registry, bell, clock } = needs;
-  const tended = new Tended(provider);
   const tender = new Tender(needs, options, tended);
   const strays = strayWorkers({ ...needs, tends }, provider, tended);
   return {

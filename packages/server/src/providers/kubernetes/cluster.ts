@@ -19,12 +19,22 @@ export class ClusterRefusal extends Error {
   }
 }
 
-/** The API server does not answer, or can do nothing now. */
-export class ClusterAway extends Error {}
+/** The API server does not answer, or can do nothing now. The message may be shown to users, the detail to operators. */
+export class ClusterAway extends Error {
+  readonly detail: string;
+
+  constructor(message: string, detail = message) {
+    super(message);
+    this.detail = detail;
+  }
+}
 
 export const statusOf = (error: unknown): number | undefined =>
   error instanceof ClusterRefusal ? error.status : undefined;
 export const isAway = (error: unknown): boolean => error instanceof ClusterAway;
+/** What an operator should know of a failure. */
+export const detailOf = (error: unknown): string =>
+  error instanceof ClusterAway ? error.detail : error instanceof Error ? error.message : String(error);
 
 interface Call {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
@@ -86,7 +96,7 @@ export class Cluster {
     try {
       return await this.#access.credential(isRefused);
     } catch (error) {
-      throw new ClusterAway(error instanceof Error ? error.message : String(error));
+      throw new ClusterAway("the cluster's credentials cannot be had now", detailOf(error));
     }
   }
 
@@ -162,16 +172,19 @@ export class Cluster {
 
   async #refusal(reply: Dispatcher.ResponseData): Promise<Error> {
     const text = (await reply.body.text().catch(() => "")).slice(0, limits.clusterMessageCharsMax);
-    const { reason = "", message = text } = statusIn(text);
-    // busy, or a server behind it is down: it may be asked again
-    if (reply.statusCode === 429 || reply.statusCode >= 500)
-      return new ClusterAway(`the cluster at ${this.server} cannot do it now: ${message || reply.statusCode}`);
-    return new ClusterRefusal(reply.statusCode, reason, message || `status ${reply.statusCode}`);
+    const { reason, message = text } = statusIn(text);
+    // busy, or a server behind it is down: it may be asked again. A 404 without its words is a proxy's
+    if (reply.statusCode === 429 || reply.statusCode >= 500 || (reply.statusCode === 404 && reason === undefined)) {
+      const said = `${reply.statusCode} ${message.slice(0, 200)}`.trim();
+      return new ClusterAway("the cluster cannot do it now", `the cluster at ${this.server} cannot do it now: ${said}`);
+    }
+    return new ClusterRefusal(reply.statusCode, reason ?? "", message || `status ${reply.statusCode}`);
   }
 
   #away(error: unknown): ClusterAway {
     const { code, message } = error as NodeJS.ErrnoException;
-    return new ClusterAway(`the cluster at ${this.server} does not answer (${code ?? message})`);
+    const why = `does not answer (${code ?? message})`;
+    return new ClusterAway(`the cluster ${why}`, `the cluster at ${this.server} ${why}`);
   }
 }
 

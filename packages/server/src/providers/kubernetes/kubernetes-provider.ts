@@ -5,7 +5,7 @@ import { hiddenTexts } from "../../domain/access/secret.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
 import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
-import type { ImageSpec, LogQuery, Provider, Sighting, Starting } from "../../provider.js";
+import { type ImageSpec, type LogQuery, left, type Provider, type Sighting, type Starting } from "../../provider.js";
 import { logPath } from "../log-files/log-file.js";
 import { readLogFiles } from "../log-files/reading.js";
 import type { Claims } from "./claims.js";
@@ -17,6 +17,7 @@ import { PodWatch } from "./pod-watch.js";
 import { Pods } from "./pods.js";
 import { absent, exitOf, handleOf, isOver, type SeenPod, seenPod, sightingOf } from "./seen-pod.js";
 
+const ignored = () => {};
 const unheard: Starting = { note: () => {}, reached: () => {}, signal: new AbortController().signal };
 
 /** A cluster's namespace for workers, and how they are made there. */
@@ -37,7 +38,9 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   readonly #pods: Pods;
   readonly #watch: PodWatch;
   readonly #listeners = new Set<(workerId: string) => void>();
-  readonly #starting = new Map<string, Promise<WorkerHandle>>();
+  /** Starts under way, with the secret of each: one with another secret is another start. */
+  readonly #starting = new Map<string, { readonly secret: string; readonly done: Promise<WorkerHandle> }>();
+  readonly #leaving = new AbortController();
   /** Workers that we killed: any other killed worker ran out of memory, or the cluster took it away. */
   readonly #killed = new Set<string>();
   /** How workers ended whose pods are gone. */
@@ -60,11 +63,20 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   handleOf = ({ workerId }: ImageSpec): WorkerHandle => handleOf(workerId);
 
   start(spec: ImageSpec, starting: Starting = unheard): Promise<WorkerHandle> {
-    const { workerId } = spec;
-    const start =
-      this.#starting.get(workerId) ?? this.#start(spec, starting).finally(() => this.#starting.delete(workerId));
-    this.#starting.set(workerId, start);
-    return start;
+    const { workerId, env } = spec;
+    const secret = env.RUNPOD_AI_API_KEY ?? "";
+    const before = this.#starting.get(workerId);
+    if (before?.secret === secret) return before.done;
+    // the earlier one was left
+    const after = (before?.done ?? Promise.resolve()).then(ignored, ignored);
+    const signal = AbortSignal.any([starting.signal, this.#leaving.signal]);
+    const done = after
+      .then(() => this.#start(spec, { ...starting, signal }))
+      .finally(() => {
+        if (this.#starting.get(workerId)?.done === done) this.#starting.delete(workerId);
+      });
+    this.#starting.set(workerId, { secret, done });
+    return done;
   }
 
   async #start(spec: ImageSpec, starting: Starting): Promise<WorkerHandle> {
@@ -139,18 +151,24 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   async forget(workerId: string): Promise<void> {
     const pod = await this.#pods.find(workerId);
     if (pod && !isOver(seenPod(pod)) && seenPod(pod).isRunning) return;
-    await this.#logs.get(workerId)?.complete;
-    if (pod) await this.#pods.remove(workerId);
+    const log = this.#logs.get(workerId);
+    log?.end();
+    // what cannot be read now never can be: its node is gone
+    await this.#logEnded(log);
+    log?.leave();
+    if (pod) await this.#pods.remove(workerId, pod.metadata?.uid);
     this.#logs.delete(workerId);
     for (const each of [this.#killed, this.#ends, this.#hidden]) each.delete(workerId);
   }
 
   onEnd(listener: (workerId: string) => void): () => void {
     this.#listeners.add(listener);
+    this.#watch.begin(); // it finds what is left of earlier servers
     return () => void this.#listeners.delete(listener);
   }
 
   async leave(): Promise<void> {
+    this.#leaving.abort(left);
     this.#watch.close();
     for (const log of this.#logs.values()) log.leave();
     await Promise.all([...this.#logs.values()].map(({ complete }) => complete));
@@ -181,10 +199,16 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   async #report(workerId: string): Promise<void> {
     const log = this.#logs.get(workerId);
     log?.end();
-    const isLate = new AbortController();
-    await Promise.race([log?.complete, realTime.sleep(limits.podLogsMs, isLate.signal)]);
-    isLate.abort();
+    await this.#logEnded(log);
     this.#tell(workerId);
+  }
+
+  /** Waits for the end of a log, for a while. */
+  async #logEnded(log: PodLog | undefined): Promise<void> {
+    if (!log) return;
+    const isLate = new AbortController();
+    await Promise.race([log.complete, realTime.sleep(limits.podLogsMs, isLate.signal)]);
+    isLate.abort();
   }
 
   #tell(workerId: string): void {
@@ -195,7 +219,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   async #follow(seen: SeenPod, pod?: Pod): Promise<void> {
     const { workerId } = seen;
     if (this.#logs.has(workerId)) return;
-    const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(workerId, pod));
+    const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(pod));
     if (this.#logs.has(workerId)) return;
     const { cluster, logsDir } = this.#options;
     const path = `${this.#pods.path}/${nameOf(workerId)}/log`;
@@ -205,8 +229,8 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     if (seen.ended) log.end();
   }
 
-  async #secretsIn(workerId: string, pod: Pod | undefined): Promise<HiddenTexts> {
-    const env = textsIn(await this.#pods.secret(workerId));
+  async #secretsIn(pod: Pod | undefined): Promise<HiddenTexts> {
+    const env = textsIn(pod && (await this.#pods.secretOf(pod)));
     return new HiddenTexts([env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, pod ? hiddenOf(pod) : [])]);
   }
 }

@@ -1,4 +1,4 @@
-import { realTime } from "../../clock.js";
+import { realTime, type Timer } from "../../clock.js";
 import type { HiddenTexts } from "../../domain/workers/log-line.js";
 import { limits } from "../../limits/index.js";
 import { turns } from "../../turns.js";
@@ -46,7 +46,8 @@ export class PodLog {
 
   constructor(parts: PodLogParts) {
     this.#parts = parts;
-    this.complete = this.#run().finally(() => {
+    const run = this.#run().catch(() => {}); // that costs the log, never the worker
+    this.complete = run.finally(() => {
       this.#isComplete = true;
       this.#caughtUp();
       this.#file?.close();
@@ -71,19 +72,22 @@ export class PodLog {
     this.#file = new LogFile(logPath(logsDir, workerId));
     if (this.#parts.isLate) await this.#read(false).catch(() => {});
     this.#caughtUp();
-    while (!this.#leaving.signal.aborted) {
+    let ms: number = limits.logPassMs;
+    for (let lastTries = limits.podLogLastTries; lastTries > 0 && !this.#leaving.signal.aborted; ) {
       const wasOver = this.#over.signal.aborted;
+      if (wasOver) lastTries--;
       try {
         await this.#read(!wasOver);
         if (wasOver) return;
+        ms = limits.logPassMs;
       } catch (error) {
         if (statusOf(error) === 404) return;
-        // a cluster that is away is asked again, also for what a pod that has ended has said
-        if (wasOver && statusOf(error) !== undefined) return;
+        ms = Math.min(ms * 2, limits.clusterRetryMsMax); // its node may be gone
       }
       // a followed log ends when its kubelet starts again, too
-      await realTime.sleep(limits.logPassMs, AbortSignal.any([this.#over.signal, this.#leaving.signal]));
-      if (wasOver) await realTime.sleep(limits.clusterRetryMs, this.#leaving.signal);
+      const { signal } = this.#leaving;
+      if (wasOver) await realTime.sleep(limits.clusterRetryMs, signal);
+      else await realTime.sleep(ms, AbortSignal.any([this.#over.signal, signal]));
     }
   }
 
@@ -93,7 +97,13 @@ export class PodLog {
     // whole seconds count
     const sinceTime = this.#lastTime === "" ? undefined : `${this.#lastTime.slice(0, 19)}Z`;
     const query = { timestamps: true, follow, sinceTime };
-    const stream = await cluster.stream(path, { query, signal, silenceMs: 0 });
+    const stream = await cluster.stream(path, { query, signal, silenceMs: follow ? 0 : limits.clusterAnswerMs });
+    // the stream of a pod that has ended does, too, unless its node is gone
+    const ending = () => {
+      late = realTime.after(limits.podLogsMs, () => stream.destroy());
+    };
+    let late: Timer | undefined;
+    if (follow) this.#over.signal.addEventListener("abort", ending);
     let text = "";
     try {
       for await (const line of linesIn(stream, limits.logLineBytesMax + timeBytesMax)) {
@@ -106,6 +116,8 @@ export class PodLog {
       }
     } finally {
       if (text !== "") this.#file?.append(text);
+      this.#over.signal.removeEventListener("abort", ending);
+      realTime.cancel(late);
       stream.destroy();
     }
   }

@@ -1,10 +1,12 @@
+import type { Pod } from "kubernetes-types/core/v1.js";
 import { realTime } from "../../clock.js";
 import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
 import { limits } from "../../limits/index.js";
-import { type ImageSpec, StartFailed, type Starting } from "../../provider.js";
-import { ClusterRefusal, isAway, statusOf } from "./cluster.js";
+import { type ImageSpec, left, StartFailed, type Starting, StartUnsure } from "../../provider.js";
+import { ClusterRefusal, isAway } from "./cluster.js";
+import { isOfAttempt } from "./pod.js";
 import type { PodWatch } from "./pod-watch.js";
-import type { Pods } from "./pods.js";
+import { isOverdue, type Pods } from "./pods.js";
 import { exitOf, isOver, type SeenPod, seenPod } from "./seen-pod.js";
 import { Patience, waitingFor } from "./waiting.js";
 
@@ -15,6 +17,8 @@ export class PodStart {
   readonly #spec: ImageSpec;
   readonly #starting: Starting;
   readonly #patience: Patience;
+  /** Of the pod that this start has made last. */
+  #uid: string | undefined;
 
   constructor(
     pods: Pods,
@@ -34,7 +38,7 @@ export class PodStart {
    * is waited for, and said; rejects with one sentence if the worker itself cannot be started, or is no longer wanted.
    */
   async run(): Promise<SeenPod> {
-    const { from, env, workerId } = this.#spec;
+    const { from, env } = this.#spec;
     const { note, signal } = this.#starting;
     if (!isImageReference(from.image)) throw new StartFailed(noReference(from.image), "image");
     const bad = Object.keys(env).find((name) => !/^[-._a-zA-Z0-9]+$/.test(name));
@@ -45,26 +49,36 @@ export class PodStart {
       );
     try {
       for (let ms: number = limits.clusterRetryMs; ; ms = Math.min(ms * 2, limits.clusterRetryMsMax)) {
-        if (signal.aborted) throw new Error("it is not wanted any more");
+        this.#assertWanted();
         try {
           const seen = await this.#once();
           if (seen) return seen;
         } catch (error) {
+          this.#assertWanted();
           note(isClusters(error));
         }
         await realTime.sleep(ms, signal);
       }
     } catch (error) {
+      if (signal.reason === left) throw new StartUnsure("another server goes on with its start");
       // what cannot be removed now is removed when it is reported
-      await this.#clear(workerId).catch(() => {});
+      await this.#clear().catch(() => {});
       throw error;
     }
   }
 
-  async #clear(workerId: string): Promise<void> {
-    const pod = await this.#pods.find(workerId);
-    if (pod && isOver(seenPod(pod))) await this.#pods.remove(workerId);
-    else if (pod) await this.#pods.kill(workerId, pod.metadata?.uid, undefined);
+  #assertWanted(): void {
+    if (this.#starting.signal.aborted) throw new Error("it is not wanted any more");
+  }
+
+  /** Removes the pod that this start has made. */
+  async #clear(): Promise<void> {
+    const { workerId } = this.#spec;
+    const pod = this.#uid === undefined ? undefined : await this.#pods.find(workerId);
+    if (pod?.metadata?.uid !== this.#uid || !pod) return;
+    const seen = seenPod(pod);
+    if (isOver(seen)) await this.#pods.remove(workerId, this.#uid);
+    else await this.#pods.kill(workerId, this.#uid, seen);
   }
 
   /** Makes the pod and waits until it runs; undefined if the cluster has ended it before. */
@@ -73,6 +87,7 @@ export class PodStart {
     const { note, reached, signal } = this.#starting;
     let seen: SeenPod | undefined = seenPod(await this.#made());
     const { uid } = seen;
+    this.#uid = uid;
     let isPulled = false;
     for (;;) {
       if (seen.hasImage && !isPulled) {
@@ -88,34 +103,38 @@ export class PodStart {
       if (failure) throw failure;
       const waiting = waitingFor(seen, from);
       if (waiting !== undefined) note(waiting);
-      await this.#watch.next(workerId, limits.podLookMs, signal);
-      if (signal.aborted) throw new Error("it is not wanted any more");
-      seen = await this.#latest(uid);
+      const isTold = await this.#watch.next(workerId, limits.podLookMs, signal);
+      this.#assertWanted();
+      seen = await this.#latest(uid, isTold);
       if (!seen) return undefined;
+      if (!isOverdue(seen)) continue;
+      note(`its node ${seen.node} does not answer`);
+      await this.#pods.kill(workerId, uid, seen);
+      return undefined;
     }
   }
 
-  /** The pod as the watch has told it, else as it is now; undefined if it is gone. */
-  async #latest(uid: string): Promise<SeenPod | undefined> {
-    const told = this.#watch.get(this.#spec.workerId);
+  /** The pod as the watch has just told it, else as it is now; undefined if it is gone. */
+  async #latest(uid: string, isTold: boolean): Promise<SeenPod | undefined> {
+    const told = isTold ? this.#watch.get(this.#spec.workerId) : undefined;
     if (told?.uid === uid) return told;
     const pod = await this.#pods.find(this.#spec.workerId);
     return pod?.metadata?.uid === uid ? seenPod(pod) : undefined;
   }
 
-  /** One that runs already is ours; one that never started has another secret, and makes way. */
-  async #made() {
+  /** One that runs with our secret is ours; any other of an earlier attempt makes way. */
+  async #made(): Promise<Pod> {
     const { workerId } = this.#spec;
     for (;;) {
       try {
         return await this.#pods.make(this.#spec);
       } catch (error) {
-        if (statusOf(error) !== 409) throw error;
+        if (!(error instanceof ClusterRefusal) || error.reason !== "AlreadyExists") throw error;
       }
+      this.#assertWanted();
       const there = await this.#pods.find(workerId);
-      if (!there) continue;
-      if (seenPod(there).isRunning) return there;
-      await this.#pods.kill(workerId, there.metadata?.uid, undefined);
+      if (there && seenPod(there).isRunning && isOfAttempt(there, this.#spec)) return there;
+      if (there) await this.#pods.kill(workerId, there.metadata?.uid, seenPod(there));
       if (!(await this.#pods.untilGone(workerId, this.#starting.signal)))
         throw new ClusterRefusal(409, "Conflict", "an earlier pod of this worker is still ending");
     }
@@ -127,7 +146,7 @@ export class PodStart {
     if (seen.ended && cause === "image") throw new StartFailed(why || "its image has no such program", "image");
     if (seen.ended) return seen;
     this.#starting.note(why);
-    await this.#pods.kill(this.#spec.workerId, seen.uid, undefined);
+    await this.#pods.remove(this.#spec.workerId, seen.uid);
     await this.#pods.untilGone(this.#spec.workerId, this.#starting.signal);
     return undefined;
   }

@@ -1,7 +1,7 @@
 import type { Pod, PodList } from "kubernetes-types/core/v1.js";
 import { realTime, type Signal } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import { type Cluster, statusOf } from "./cluster.js";
+import { type Cluster, ClusterRefusal, detailOf, statusOf } from "./cluster.js";
 import { linesIn } from "./lines.js";
 import { type SeenPod, seenPod } from "./seen-pod.js";
 
@@ -18,9 +18,6 @@ export interface PodListener {
   /** The cluster answers again, or does not; `why` is a sentence. */
   readonly reached: (isReached: boolean, why: string) => void;
 }
-
-/** The version that a watch goes on from is forgotten: list again. */
-class Gone extends Error {}
 
 /** Follows the pods of one service in a namespace by a list and a watch from there on. */
 export class PodWatch {
@@ -52,38 +49,47 @@ export class PodWatch {
   /** A worker's pod as last told; undefined if there is none, or nothing has been told yet. */
   get = (workerId: string): SeenPod | undefined => this.#pods.get(workerId);
 
-  /** Resolves at the next change of a worker's pod, after `ms`, or when the signal aborts. */
-  async next(workerId: string, ms: number, signal: Signal): Promise<void> {
+  /** Resolves at the next change of a worker's pod, after `ms`, or when the signal aborts; true if there was a change. */
+  async next(workerId: string, ms: number, signal: Signal): Promise<boolean> {
     const waiting = this.#awaiting.get(workerId) ?? new Set();
     this.#awaiting.set(workerId, waiting);
     const over = new AbortController();
+    let isTold = false;
     const end = () => over.abort();
-    waiting.add(end);
+    const told = () => {
+      isTold = true;
+      end();
+    };
+    waiting.add(told);
     signal.addEventListener("abort", end);
     if (!signal.aborted) await realTime.sleep(ms, over.signal);
     signal.removeEventListener("abort", end);
-    waiting.delete(end);
+    waiting.delete(told);
     if (waiting.size === 0) this.#awaiting.delete(workerId);
+    return isTold;
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#closing;
-    let version: string | undefined;
-    let failures = 0;
-    while (!signal.aborted) {
+    let isAway = false;
+    for (let ms: number = limits.clusterRetryMs; !signal.aborted; ) {
       try {
-        version ??= await this.#list();
-        if (failures > 0) this.#listener.reached(true, "");
-        failures = 0;
-        version = await this.#follow(version);
+        // all are read again each time: what could not be done for one that has not changed since is tried again
+        const version = await this.#list();
+        if (isAway) this.#listener.reached(true, "");
+        isAway = false;
+        ms = limits.clusterRetryMs;
+        await this.#follow(version);
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof Gone || statusOf(error) === 410) version = undefined;
-        else if (++failures === 1)
-          this.#listener.reached(false, error instanceof Error ? error.message : String(error));
-        const ms = Math.min(limits.clusterRetryMs * 2 ** Math.min(failures, 8), limits.clusterRetryMsMax);
-        if (failures > 0) await realTime.sleep(ms, signal);
+        // an old version is forgotten
+        if (statusOf(error) !== 410) {
+          if (!isAway) this.#listener.reached(false, detailOf(error));
+          isAway = true;
+          ms = Math.min(ms * 2, limits.clusterRetryMsMax);
+        }
       }
+      await realTime.sleep(ms, signal);
     }
   }
 
@@ -104,24 +110,22 @@ export class PodWatch {
     return version;
   }
 
-  /** Follows changes until the watch ends. Resolves with the version to go on from. */
-  async #follow(from: string): Promise<string> {
-    const ending = realTime.abortAfter(limits.watchMs + limits.clusterAnswerMs);
+  /** Follows changes from a version on until the watch ends. */
+  async #follow(resourceVersion: string): Promise<void> {
+    const ending = realTime.abortAfter(limits.podWatchMs + limits.clusterAnswerMs);
     const signal = AbortSignal.any([ending, this.#closing.signal]);
-    let version = from;
     const query = {
       labelSelector: this.#labelSelector,
       watch: true,
       allowWatchBookmarks: true,
-      resourceVersion: from,
-      timeoutSeconds: limits.watchMs / 1_000,
+      resourceVersion,
+      timeoutSeconds: limits.podWatchMs / 1_000,
     };
-    const stream = await this.#cluster.stream(this.#path, { query, signal, silenceMs: limits.watchSilenceMs });
+    const stream = await this.#cluster.stream(this.#path, { query, signal, silenceMs: limits.podWatchSilenceMs });
     try {
-      for await (const line of linesIn(stream, limits.watchLineBytesMax)) {
+      for await (const line of linesIn(stream, limits.podWatchLineBytesMax)) {
         const { type, object } = JSON.parse(line.toString("utf8")) as WatchEvent;
-        if (type === "ERROR") throw object.code === 410 ? new Gone() : new Error("the watch of its pods has failed");
-        version = object.metadata?.resourceVersion ?? version;
+        if (type === "ERROR") throw new ClusterRefusal(object.code ?? 500, "", "the watch of its pods has failed");
         if (type === "BOOKMARK") continue;
         if (type === "DELETED") this.#remove(seenPod(object));
         else this.#change(seenPod(object));
@@ -129,7 +133,6 @@ export class PodWatch {
     } finally {
       stream.destroy();
     }
-    return version;
   }
 
   #change(seen: SeenPod): void {

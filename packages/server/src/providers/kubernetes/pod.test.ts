@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ImageSpec } from "../../provider.js";
-import { claimOf, type PodSettings, podOf, secretsOf } from "./pod.js";
+import { claimOf, environmentOf, type PodSettings, podOf, secretsOf } from "./pod.js";
 
 const spec: ImageSpec = {
   workerId: "worker00000001",
@@ -28,7 +28,7 @@ describe("A worker's pod", () => {
     expect(others).toEqual([]);
     expect(secret).toMatchObject({
       stringData: spec.env,
-      metadata: { name: pod.metadata?.name, ownerReferences: [{ kind: "Pod", uid: "u1" }] },
+      metadata: { name: environmentOf(pod.spec), ownerReferences: [{ kind: "Pod", uid: "u1" }] },
     });
   });
 

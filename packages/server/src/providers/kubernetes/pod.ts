@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type {
   Container,
   Pod,
@@ -15,8 +16,23 @@ import type { ImageSpec } from "../../provider.js";
 
 /** The name of a worker's pod. */
 export const nameOf = (workerId: string): string => `millrace-${workerId}`;
-/** The name of the secret with its registry's credentials. */
-const pullNameOf = (workerId: string): string => `${nameOf(workerId)}-pull`;
+/** Tells apart the attempts to start a worker, each of which has its own secret. */
+const attemptOf = ({ env }: ImageSpec): string =>
+  createHash("sha256")
+    .update(env.RUNPOD_AI_API_KEY ?? "")
+    .digest("hex")
+    .slice(0, 10);
+/** The name of the secret with a worker's environment, and of the one with its registry's credentials. */
+const secretNameOf = (spec: ImageSpec): string => `${nameOf(spec.workerId)}-${attemptOf(spec)}`;
+const pullNameOf = (spec: ImageSpec): string => `${secretNameOf(spec)}-pull`;
+
+/** Whether a pod is of this attempt to start its worker, and not about to go. */
+export const isOfAttempt = ({ metadata, spec: made }: Pod, spec: ImageSpec): boolean =>
+  metadata?.deletionTimestamp === undefined && environmentOf(made) === secretNameOf(spec);
+
+/** The name of the secret that a pod takes its environment from. */
+export const environmentOf = (spec: PodSpec | undefined): string | undefined =>
+  spec?.containers[0]?.envFrom?.[0]?.secretRef?.name;
 
 const containerName = "worker";
 export const workerLabel = "millrace.worker";
@@ -56,7 +72,7 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
     image: from.image,
     ...(entrypoint.length > 0 ? { command: entrypoint.map(literal) } : {}),
     ...(command.length > 0 ? { args: command.map(literal) } : {}),
-    envFrom: [{ secretRef: { name: nameOf(workerId) } }],
+    envFrom: [{ secretRef: { name: secretNameOf(spec) } }],
     ports: ports.map((containerPort) => ({ containerPort })),
     resources: resourcesOf(spec, settings),
     volumeMounts: [{ name: "shm", mountPath: "/dev/shm" }, ...mounts.map(mountOf)],
@@ -122,12 +138,14 @@ function resourcesOf(
   { gpuResource }: PodSettings,
 ): ResourceRequirements {
   // more than was asked for is memory that another worker was promised; idle processors may be used by all
-  const memory = memoryMib === undefined ? {} : { memory: `${Math.floor(memoryMib)}Mi` };
+  const memory = memoryMib === undefined ? {} : { memory: mebibytes(memoryMib) };
   const disk = diskGb === undefined || diskGb === 0 ? {} : { "ephemeral-storage": `${diskGb}G` };
   const gpus = gpuWish === undefined || gpuWish.count === 0 ? {} : { [gpuResource]: String(gpuWish.count) };
   const cpu = cpus === undefined ? {} : { cpu: `${Math.round(cpus * 1_000)}m` };
   return { requests: { ...cpu, ...memory, ...gpus }, limits: { ...memory, ...disk, ...gpus } };
 }
+
+const mebibytes = (count: number): string => `${Math.floor(count)}Mi`;
 
 /** A node's label has a dash for each blank of a type's name. */
 const labelValue = (type: string): string => type.trim().replace(/\s+/g, "-");
@@ -151,22 +169,30 @@ const mountOf = ({ target, volumeId }: ImageSpec["mounts"][number]): VolumeMount
   mountPath: target,
 });
 
-function volumesOf({ mounts }: ImageSpec): Volume[] {
+function volumesOf({ mounts, memoryMib }: ImageSpec): Volume[] {
   const claims = [...new Set(mounts.map(({ volumeId }) => claimOf(volumeId)))];
   return [
-    // the usual 64 MB are too little for what frameworks pass between processes
-    { name: "shm", emptyDir: { medium: "Memory" } },
+    // the usual 64 MB are too little for what frameworks pass between processes; it counts as the worker's memory
+    {
+      name: "shm",
+      emptyDir: { medium: "Memory", ...(memoryMib === undefined ? {} : { sizeLimit: mebibytes(memoryMib) }) },
+    },
     ...claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
   ];
 }
 
-function pullSecrets({ workerId, from }: ImageSpec, added: Partial<PodSpec> = {}): Pick<PodSpec, "imagePullSecrets"> {
-  const all = [...(added.imagePullSecrets ?? []), ...(from.auth ? [{ name: pullNameOf(workerId) }] : [])];
+function pullSecrets(spec: ImageSpec, added: Partial<PodSpec> = {}): Pick<PodSpec, "imagePullSecrets"> {
+  const { from } = spec;
+  const all = [...(added.imagePullSecrets ?? []), ...(from.auth ? [{ name: pullNameOf(spec) }] : [])];
   return all.length === 0 ? {} : { imagePullSecrets: all };
 }
 
 /** A worker's environment and its registry's credentials, as secrets that go with its pod. */
-export function secretsOf({ workerId, env, from }: ImageSpec, pod: Pod, { installation }: PodSettings): Secret[] {
+export function secretsOf(spec: ImageSpec, pod: Pod, { installation }: PodSettings): Secret[] {
+  const { workerId, from, gpuWish } = spec;
+  const env = { ...spec.env };
+  // the device plugin says which GPUs a worker has; the variable would give it all of its node's
+  if (gpuWish) delete env.NVIDIA_VISIBLE_DEVICES;
   const { name = "", uid = "" } = pod.metadata ?? {};
   const metadata = (own: string): ObjectMeta => ({
     name: own,
@@ -176,7 +202,7 @@ export function secretsOf({ workerId, env, from }: ImageSpec, pod: Pod, { instal
   const environment: Secret = {
     apiVersion: "v1",
     kind: "Secret",
-    metadata: metadata(nameOf(workerId)),
+    metadata: metadata(secretNameOf(spec)),
     immutable: true,
     stringData: env,
   };
@@ -187,7 +213,7 @@ export function secretsOf({ workerId, env, from }: ImageSpec, pod: Pod, { instal
     {
       apiVersion: "v1",
       kind: "Secret",
-      metadata: metadata(pullNameOf(workerId)),
+      metadata: metadata(pullNameOf(spec)),
       immutable: true,
       type: "kubernetes.io/dockerconfigjson",
       stringData: { ".dockerconfigjson": JSON.stringify(config) },

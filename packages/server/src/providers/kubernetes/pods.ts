@@ -4,7 +4,7 @@ import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
 import type { Claims } from "./claims.js";
 import { type Cluster, statusOf } from "./cluster.js";
-import { nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
+import { environmentOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
 import type { SeenPod } from "./seen-pod.js";
 
 const background = { propagationPolicy: "Background" };
@@ -30,9 +30,13 @@ export class Pods {
   find = (workerId: string): Promise<Pod | undefined> =>
     unlessGone(this.#cluster.ask<Pod>("GET", `${this.path}/${nameOf(workerId)}`));
 
-  /** The secret with a worker's environment. */
-  secret = (workerId: string): Promise<Secret | undefined> =>
-    unlessGone(this.#cluster.ask<Secret>("GET", `${this.#namespace}/secrets/${nameOf(workerId)}`));
+  /** The secret that a pod takes its environment from. */
+  async secretOf({ spec }: Pod): Promise<Secret | undefined> {
+    const name = environmentOf(spec);
+    return name === undefined
+      ? undefined
+      : unlessGone(this.#cluster.ask<Secret>("GET", `${this.#namespace}/secrets/${name}`));
+  }
 
   /**
    * Makes a worker's pod, and then its secrets, which go with it: until they are there, it waits for them. Rejects with
@@ -44,7 +48,7 @@ export class Pods {
     try {
       for (const body of secretsOf(spec, pod, this.#settings)) await this.#makeSecret(body);
     } catch (error) {
-      await this.kill(spec.workerId, pod.metadata?.uid, undefined).catch(() => {});
+      await this.kill(spec.workerId, pod.metadata?.uid).catch(() => {});
       throw error;
     }
     return pod;
@@ -74,14 +78,13 @@ export class Pods {
    * Kills a worker's pod. False if there is none. Only where its node does not answer is the pod removed without the
    * node's word; it may still run there.
    */
-  async kill(workerId: string, uid: string | undefined, seen: SeenPod | undefined): Promise<boolean> {
-    const isLost = seen?.goneBy !== undefined && realTime.wallMs() > seen.goneBy + limits.podLostMs;
-    return this.#delete(workerId, uid, isLost ? 0 : 1);
+  async kill(workerId: string, uid: string | undefined, seen?: SeenPod): Promise<boolean> {
+    return this.#delete(workerId, uid, seen && isOverdue(seen) ? 0 : 1);
   }
 
-  /** Removes a pod that has ended. */
-  async remove(workerId: string): Promise<void> {
-    await this.#delete(workerId, undefined, 0);
+  /** Removes a pod that has ended, or never ran. */
+  async remove(workerId: string, uid: string | undefined): Promise<void> {
+    await this.#delete(workerId, uid, 0);
   }
 
   /** Resolves when no pod has this worker's name; false if one still has it after a while. */
@@ -106,6 +109,10 @@ export class Pods {
     }
   }
 }
+
+/** Whether a pod should have gone long ago: its node does not answer. */
+export const isOverdue = ({ goneBy }: SeenPod): boolean =>
+  goneBy !== undefined && realTime.wallMs() > goneBy + limits.podLostMs;
 
 /** A call's result; undefined if what it is about is not there. */
 async function unlessGone<T>(asked: Promise<T>): Promise<T | undefined> {

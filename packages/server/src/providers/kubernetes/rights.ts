@@ -1,12 +1,20 @@
-import { type Cluster, isAway } from "./cluster.js";
+import type { Namespace } from "kubernetes-types/core/v1.js";
+import { type Cluster, detailOf, isAway } from "./cluster.js";
 
 /** What this service does in its namespace. */
 const needed: readonly (readonly [resource: string, verbs: readonly string[]])[] = [
+  ["namespaces", ["get"]],
   ["pods", ["create", "get", "list", "watch", "patch", "delete"]],
   ["pods/log", ["get"]],
   ["secrets", ["create", "get", "delete"]],
   ["persistentvolumeclaims", ["create", "list", "delete"]],
 ];
+
+/** Identifies a namespace, and by that its cluster, for ever. */
+export async function namespaceUid(cluster: Cluster, namespace: string): Promise<string> {
+  const { metadata } = await cluster.ask<Namespace>("GET", `/api/v1/namespaces/${namespace}`);
+  return metadata?.uid ?? "";
+}
 
 interface Review {
   readonly status?: { readonly allowed: boolean };
@@ -35,7 +43,7 @@ export async function missingRights(
     );
     return { missing: missing.flat() };
   } catch (error) {
-    if (isAway(error)) return { away: (error as Error).message };
+    if (isAway(error)) return { away: detailOf(error) };
     throw error;
   }
 }

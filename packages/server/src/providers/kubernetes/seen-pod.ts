@@ -95,11 +95,17 @@ const disruptions: Readonly<Record<string, string>> = {
   Shutdown: "its node was shut down",
 };
 
+/** Kubelets' words for a worker that has used up its own disk. */
+const ownLimit = /exceeds? the (total )?limit|usage of .* exceeds|exceeded its local ephemeral storage limit/i;
+
 /** How a worker ended. What the cluster has done says nothing about how workers start. */
 export function exitOf(seen: SeenPod, isOurs: boolean): Exit {
   const { ended, disruption, reason = "", message } = seen;
   const how = ended ? waysOf(ended.exitCode) : {};
   if (isOurs) return how;
+  // what a worker has brought on itself is no disruption
+  if (reason === "Evicted" && ownLimit.test(message ?? ""))
+    return { ...how, note: `its node evicted it (${message?.trim()})`, cause: "memory" };
   const because = disruptions[disruption?.reason ?? ""] ?? disruptions[reason];
   if (because !== undefined || disruption) {
     const said = message ?? disruption?.message;
