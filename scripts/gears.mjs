@@ -112,6 +112,7 @@ const machine = [
   "tests/pages/**",
   "packages/server/src/providers/docker/**",
   "packages/server/src/providers/kubernetes/kubernetes-provider.test.ts",
+  "packages/server/src/providers/kubernetes/pod-starts.test.ts",
   "packages/server/src/host/quotas/btrfs.test.ts",
 ];
 

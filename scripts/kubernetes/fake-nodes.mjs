@@ -24,7 +24,7 @@ export async function fakeNodes(cluster, count) {
     return reply.statusCode;
   };
 
-  const resources = { cpu: "128", memory: "512Gi", pods: "250", "ephemeral-storage": "1Ti" };
+  const resources = { cpu: "128", memory: "4Ti", pods: "250", "ephemeral-storage": "64Ti" };
   for (let n = 0; n < count; n++) {
     const name = `fake-${n}`;
     await send("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } });
@@ -54,7 +54,15 @@ export async function fakeNodes(cluster, count) {
     const state = isStopped
       ? { terminated: { exitCode: 143, reason: "Error", startedAt: at, finishedAt: at } }
       : { running: { startedAt: at } };
-    const container = { name: "worker", image: "i", imageID: "sha256:1", ready: true, started: true, restartCount: 0, state };
+    const container = {
+      name: "worker",
+      image: "i",
+      imageID: "sha256:1",
+      ready: true,
+      started: true,
+      restartCount: 0,
+      state,
+    };
     const now = { phase: isStopped ? "Failed" : "Running", podIP: address, containerStatuses: [container] };
     await send("PATCH", `${path}/status`, { status: now }, merge);
   };

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { realTime } from "../../clock.js";
+import { FairLine } from "../../domain/fair-line.js";
 import { limits } from "../../limits/index.js";
 import type { Access } from "./access.js";
 import type { Credential } from "./exec-credential.js";
@@ -59,6 +60,7 @@ export class Cluster {
   readonly server: string;
   readonly #access: Access;
   #connections: Connections | undefined;
+  readonly #line = new FairLine(limits.clusterConnectionsMax);
 
   constructor(access: Access) {
     this.#access = access;
@@ -66,7 +68,12 @@ export class Cluster {
   }
 
   /** Calls the API server. Throws {@link ClusterRefusal} or {@link ClusterAway}. */
-  async ask<T>(method: Dispatcher.HttpMethod, path: string, call: Call = {}): Promise<T> {
+  ask<T>(method: Dispatcher.HttpMethod, path: string, call: Call = {}): Promise<T> {
+    // a call's time begins when it is sent: thousands at once would time out while they wait for each other
+    return this.#line.do(0, () => this.#ask<T>(method, path, call));
+  }
+
+  async #ask<T>(method: Dispatcher.HttpMethod, path: string, call: Call): Promise<T> {
     const late = realTime.abortAfter(limits.clusterAnswerMs);
     const signal = call.signal ? AbortSignal.any([late, call.signal]) : late;
     const reply = await this.#send(method, path, { ...call, signal });

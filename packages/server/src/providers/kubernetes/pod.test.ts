@@ -62,7 +62,7 @@ describe("A worker's pod", () => {
 
   it("limits memory and disk, and asks for processors", () => {
     expect(container({ cpus: 1.5, memoryMib: 2_048, diskGb: 5 })?.resources).toEqual({
-      requests: { cpu: "1500m", memory: "2048Mi" },
+      requests: { cpu: "1500m", memory: "2048Mi", "ephemeral-storage": "1G" },
       limits: { memory: "2048Mi", "ephemeral-storage": "5G" },
     });
   });

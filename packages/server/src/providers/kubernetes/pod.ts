@@ -142,7 +142,9 @@ function resourcesOf(
   const disk = diskGb === undefined || diskGb === 0 ? {} : { "ephemeral-storage": `${diskGb}G` };
   const gpus = gpuWish === undefined || gpuWish.count === 0 ? {} : { [gpuResource]: String(gpuWish.count) };
   const cpu = cpus === undefined ? {} : { cpu: `${Math.round(cpus * 1_000)}m` };
-  return { requests: { ...cpu, ...memory, ...gpus }, limits: { ...memory, ...disk, ...gpus } };
+  // the limit would be requested, too: few workers write as much as they may
+  const someDisk = "ephemeral-storage" in disk ? { "ephemeral-storage": "1G" } : {};
+  return { requests: { ...cpu, ...memory, ...someDisk, ...gpus }, limits: { ...memory, ...disk, ...gpus } };
 }
 
 const mebibytes = (count: number): string => `${Math.floor(count)}Mi`;
