@@ -186,7 +186,9 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     const isDone = isOver(seen);
     if (this.#logs.has(workerId) && (isDone || seen.disruption))
       this.#noteEnd(workerId, exitOf(seen, isDone && this.#killed.has(workerId)));
-    void this.#report(workerId).then(() => this.#logs.delete(workerId));
+    void this.#report(workerId).then(() => {
+      if (this.#logs.get(workerId)?.uid === seen.uid) this.#logs.delete(workerId);
+    });
   }
 
   /** Remembers an end until it is asked for. Servers that tend other hosts never ask. */
@@ -217,13 +219,18 @@ export class KubernetesProvider implements Provider<ImageSpec> {
 
   /** Keeps a worker's log from now on. One that an earlier server has started may have secrets to mask. */
   async #follow(seen: SeenPod, pod?: Pod): Promise<void> {
-    const { workerId } = seen;
-    if (this.#logs.has(workerId)) return;
+    const { workerId, uid } = seen;
+    const isFollowed = () => this.#logs.get(workerId)?.uid === uid;
+    if (isFollowed()) return;
     const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(pod));
-    if (this.#logs.has(workerId)) return;
+    if (isFollowed()) return;
+    // of an earlier pod, which two writers of one file would mix with this one
+    const before = this.#logs.get(workerId);
+    before?.leave();
+    await before?.complete;
     const { cluster, logsDir } = this.#options;
     const path = `${this.#pods.path}/${nameOf(workerId)}/log`;
-    const log = new PodLog({ cluster, path, logsDir, workerId, secrets, isLate: pod !== undefined });
+    const log = new PodLog({ cluster, path, logsDir, workerId, uid, secrets, isLate: pod !== undefined });
     this.#logs.set(workerId, log);
     this.#hidden.delete(workerId);
     if (seen.ended) log.end();

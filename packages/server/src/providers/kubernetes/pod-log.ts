@@ -15,6 +15,8 @@ interface PodLogParts {
   readonly path: string;
   readonly logsDir: string;
   readonly workerId: string;
+  /** Of the pod: a worker whose start was begun anew has another one. */
+  readonly uid: string;
   readonly secrets: HiddenTexts;
   /** The pod has run for a while: what it has said so far is read at once, for whoever waits for it. */
   readonly isLate: boolean;
@@ -56,6 +58,10 @@ export class PodLog {
 
   get isComplete(): boolean {
     return this.#isComplete;
+  }
+
+  get uid(): string {
+    return this.#parts.uid;
   }
 
   get secrets(): HiddenTexts {

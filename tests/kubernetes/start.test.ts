@@ -1,0 +1,56 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { writeKubeconfig } from "../../scripts/kubernetes/certificates.mjs";
+import { startCluster, type TestCluster } from "../../scripts/kubernetes/cluster.mjs";
+import { freePort, startServer } from "../harness.js";
+import { clusterSettings, clusterStartMs, namespace } from "./scene.js";
+
+let cluster: TestCluster;
+beforeAll(async () => {
+  cluster = await startCluster({ hasNode: false });
+  cluster.kubectl("create", "namespace", namespace);
+  cluster.kubectl("create", "serviceaccount", "weak", `--namespace=${namespace}`);
+}, clusterStartMs);
+afterAll(() => cluster?.end());
+
+/** What a start says that gives up. */
+async function said(settings: Record<string, string>): Promise<string> {
+  const started = startServer({ ...(await clusterSettings(cluster)), ...settings });
+  return started.then(
+    async (server) => {
+      await server.end();
+      return "it started";
+    },
+    (error: Error) => error.message,
+  );
+}
+
+it("A right that the account lacks is named, and so is the namespace", async () => {
+  const roles = ["--verb=create,get,list,watch,patch,delete", "--resource=pods,secrets,persistentvolumeclaims"];
+  cluster.kubectl("create", "role", "weak", ...roles, `--namespace=${namespace}`);
+  const binding = ["--role=weak", `--serviceaccount=${namespace}:weak`];
+  cluster.kubectl("create", "rolebinding", "weak", ...binding, `--namespace=${namespace}`);
+  const token = cluster.kubectl("create", "token", "weak", `--namespace=${namespace}`);
+  const api = new URL(cluster.url).port;
+  const KUBECONFIG = writeKubeconfig(cluster.home, "weak", { api, user: { token } });
+  expect(await said({ KUBECONFIG })).toContain(
+    `Kubernetes: the account of this service may not get namespaces, nor get pods/log in namespace '${namespace}'`,
+  );
+});
+
+it("A cluster that has never answered is named", async () => {
+  const KUBECONFIG = writeKubeconfig(cluster.home, "away", { api: await freePort(), user: { token: "any" } });
+  expect(await said({ KUBECONFIG })).toMatch(/Kubernetes: the cluster at https:\/\/127\.0\.0\.1:\d+ does not answer/);
+});
+
+it("A missing namespace, file or address is named", async () => {
+  expect(await said({ MILLRACE_KUBERNETES_NAMESPACE: "nowhere" })).toMatch(
+    /Kubernetes: namespaces "nowhere" not found/,
+  );
+  expect(await said({ KUBECONFIG: join(cluster.home, "none") })).toMatch(
+    /Kubernetes: KUBECONFIG names .* cannot be read/,
+  );
+  expect(await said({ MILLRACE_KUBERNETES_CONTEXT: "other" })).toMatch(/no context 'other'/);
+  expect(await said({ MILLRACE_KUBERNETES_POD: join(cluster.home, "none.yaml") })).toMatch(/none\.yaml/);
+  expect(await said({ MILLRACE_WORKER_URL: "" })).toMatch(/MILLRACE_KUBERNETES needs MILLRACE_WORKER_URL/);
+});
