@@ -54,7 +54,7 @@ export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict>
   const only = asked.only === undefined ? [] : ["--include-path-regex", asked.only];
   const without = asked.without === undefined ? [] : ["--exclude-path-regex", asked.without];
   const args = ["--no-color", "--config-file", config, "run", ...only, ...without, server.url + asked.document];
-  const options = { env, cwd: folder, timeout: 300_000, maxBuffer: 64 * 2 ** 20 };
+  const options = { env, cwd: folder, timeout: 600_000, maxBuffer: 64 * 2 ** 20 };
   try {
     return await new Promise((done) => {
       execFile(program(), args, options, (error, stdout, stderr) => {
