@@ -72,7 +72,7 @@ export interface Here {
   readonly hosts: () => readonly HostReport[];
   /** Whether this server tends a host. */
   readonly tends: (hostNo: number) => boolean;
-  /** Whether this server can read the logs of a host's workers: of those that it tends, and of a cluster's. */
+  /** Whether this server can read the logs of a host's workers: of those that it tends, and of any in a cluster. */
   readonly readsLogs: (hostNo: number) => boolean;
   /** This server's number, and the address where other servers reach it; absent if there can be no other servers. */
   readonly server?: { readonly no: number; readonly address: ServerAddress };

@@ -3,6 +3,7 @@ import type Docker from "dockerode";
 import type { Exit, WorkerHandle, WorkerNetwork } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec, Mount, Sighting } from "../../provider.js";
+import { keptCapabilities } from "../images/container.js";
 import type { Labels } from "./ends.js";
 import { defaultNetwork, type EngineOptions } from "./engine.js";
 import { engineVolume } from "./engine-volume.js";
@@ -10,11 +11,6 @@ import type { Machine } from "./image.js";
 
 /** The name by which a worker's container is found. */
 export const nameOf = (workerId: string) => `millrace-${workerId}`;
-
-/**
- * What common images' entry points do as root: change files' and their own user, signal children, listen on port 80.
- */
-const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL", "NET_BIND_SERVICE"];
 
 /** The options of a worker's container: it may do no more than its image's own processes need. */
 export function containerOptions(

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
+import { registryOf } from "../images/container.js";
 import type { Engine } from "./engine.js";
 import { answered, away, isAway, whyNotPulled } from "./failures.js";
 
@@ -56,13 +57,6 @@ export async function pull(
 }
 
 const withTag = (image: string) => (/[:@][^/]+$/.test(image) ? image : `${image}:latest`);
-
-/** The registry of an image: the first part of its name if that can be a host. */
-function registryOf(image: string): string {
-  const [first = "", ...rest] = image.split("/");
-  const isMachine = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
-  return isMachine ? first : "https://index.docker.io/v1/";
-}
 
 /** Parses a line; one cut off when the engine hung up means nothing. */
 function lineOf(text: string): PullLine {

@@ -13,6 +13,7 @@ import type { ObjectMeta } from "kubernetes-types/meta/v1.js";
 import type { HiddenSpan } from "../../domain/access/secret.js";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
+import { keptCapabilities, registryOf } from "../images/container.js";
 
 /** The name of a worker's pod. */
 export const nameOf = (workerId: string): string => `millrace-${workerId}`;
@@ -59,9 +60,6 @@ export interface PodSettings {
 
 /** The claim of a network volume. */
 export const claimOf = (volumeId: string): string => `millrace-volume-${volumeId.toLowerCase()}`;
-
-/** What common images' entry points do as root: see the same list for Docker. */
-const keptCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL", "NET_BIND_SERVICE"];
 
 /** A pod that a worker runs in: it may do no more than its image's own processes need. */
 export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
@@ -221,13 +219,6 @@ export function secretsOf(spec: ImageSpec, pod: Pod, { installation }: PodSettin
       stringData: { ".dockerconfigjson": JSON.stringify(config) },
     },
   ];
-}
-
-/** The registry of an image: the first part of its name if that can be a host. */
-function registryOf(image: string): string {
-  const [first = "", ...rest] = image.split("/");
-  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
-  return isHost ? first : "https://index.docker.io/v1/";
 }
 
 /** Where a worker's environment holds secrets. */

@@ -26,7 +26,7 @@ describe("A pod that has ended is seen with how it ended:", () => {
     ["by itself", ended(3), { code: 3 }],
     ["by a signal", ended(139), { signal: "SIGSEGV" }],
     ["without memory", ended(137, "OOMKilled"), { signal: "SIGKILL", cause: "memory" }],
-    ["killed by nobody knows whom", ended(137), { signal: "SIGKILL", cause: "memory" }],
+    ["killed, but not by us", ended(137), { signal: "SIGKILL", cause: "memory" }],
     ["without its program", ended(127), { code: 127, cause: "image" }],
     [
       "never started",

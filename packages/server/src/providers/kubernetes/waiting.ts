@@ -41,7 +41,8 @@ export class Patience {
   failure({ waiting }: SeenPod, now: number): StartFailed | undefined {
     const { image, auth } = this.#awaited;
     const { reason = "", message = "" } = waiting ?? {};
-    if (reason === "InvalidImageName") return new StartFailed(`'${image}' is no name of an image: ${message}`, "image");
+    if (reason === "InvalidImageName")
+      return new StartFailed(`'${image}' is not a valid image name: ${message}`, "image");
     if (reason === "ErrImageNeverPull")
       return new StartFailed(`the image '${image}' is not on its node, and may not be pulled: ${message}`, "image");
     if (!pullTrouble.test(reason)) {
