@@ -98,6 +98,7 @@ export class Server {
     const here = {
       ...onMachine({ no: hostNo, id: "host" }, facts),
       localProcesses: true,
+      places: ["machines"] as const,
       volumes: {
         dir: join(directory, "volumes"),
         quota: noQuota("Nothing is bounded here."),

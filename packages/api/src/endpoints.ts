@@ -8,6 +8,8 @@ export const scalerTypes = ["QUEUE_DELAY", "REQUEST_COUNT"] as const;
 export const computeTypes = ["GPU", "CPU"] as const;
 export const endpointTypes = ["QB", "LB"] as const;
 export const flashBootTypes = ["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"] as const;
+/** Where workers run. */
+export const places = ["machines", "cluster"] as const;
 /** The countries of the contract (Endpoint: locations). */
 export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
 /** The GPU tiers of the contract (Endpoint: gpuIds). */
@@ -51,6 +53,12 @@ const endpointFields = {
   name: orNull(Type.String({ maxLength: 191, pattern: visible, description: "A name; it need not be unique." })),
   networkVolumeId: orNull(text("The network volume to mount.")),
   networkVolumeIds: orNull(list("Network volumes, if there are several.")),
+  place: orNull(
+    choice(
+      places,
+      "Where its workers run: on the servers' machines or in the cluster; by default as the server is set.",
+    ),
+  ),
   scalerType: orNull(choice(scalerTypes, "How the number of workers is scaled.")),
   scalerValue: orNull(
     Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." }),
@@ -103,6 +111,7 @@ export const Endpoint = Type.Object({
   minCudaVersion: Type.Optional(Type.String()),
   networkVolumeId: Type.Optional(Type.String()),
   networkVolumeIds: Type.Array(Type.String()),
+  place: Type.Optional(choice(places, "Where its workers run, if it is not left to the server's settings.")),
   scalerType: choice(scalerTypes, "How the number of workers is scaled."),
   scalerValue: Type.Integer(),
   vcpuCount: Type.Optional(Type.Integer()),

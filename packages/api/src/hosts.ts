@@ -24,5 +24,23 @@ export const HostView = Type.Object({
       workerId: Type.Optional(Type.String()),
     }),
   ),
+  cluster: Type.Optional(
+    Type.Object(
+      {
+        gpuTypes: Type.Optional(
+          Type.Array(
+            Type.Object({
+              name: Type.String(),
+              memoryInGb: Type.Number({ minimum: 0 }),
+              count: count("GPUs of this type on nodes that take pods."),
+              held: count("How many of them workers of this service hold."),
+            }),
+            { description: "Absent if the service may not list the cluster's nodes." },
+          ),
+        ),
+      },
+      { description: "Present if the host is a Kubernetes cluster, which finds room for its workers itself." },
+    ),
+  ),
 });
 export type HostView = Static<typeof HostView>;

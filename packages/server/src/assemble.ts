@@ -240,6 +240,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const loops = runLoops(parts, {
     tending,
     tendingCluster,
+    cluster: clusterHost,
     polling,
     sender,
     stock,

@@ -28,6 +28,8 @@ export interface Config {
   readonly dockerNetwork: string;
   readonly dockerPublish: string | undefined;
   readonly dockerVolumes: boolean;
+  /** Where workers run whose endpoint does not say, in order of preference. */
+  readonly places: readonly ("machines" | "cluster")[];
   /** Undefined if no cluster runs workers. */
   readonly kubernetes: KubernetesConfig | undefined;
   readonly volumeQuotas: boolean;
@@ -83,6 +85,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (given.MILLRACE_KUBERNETES === "on" && given.MILLRACE_WORKER_URL === undefined)
     mistakes.push("MILLRACE_KUBERNETES needs MILLRACE_WORKER_URL: the URL at which pods reach this service.");
+  if (given.MILLRACE_PLACES === "cluster" && given.MILLRACE_KUBERNETES !== "on")
+    mistakes.push("MILLRACE_PLACES is cluster, and MILLRACE_KUBERNETES is off: there is no cluster.");
   if (mistakes.length > 0) throw new ConfigError(mistakes.join("\n"));
   return Object.freeze(toConfig(Value.Default(settings, given) as Settings));
 }
@@ -193,6 +197,7 @@ function toConfig(s: Settings): Config {
     dockerNetwork: s.MILLRACE_DOCKER_NETWORK as string,
     dockerPublish: s.MILLRACE_DOCKER_PUBLISH,
     dockerVolumes: s.MILLRACE_DOCKER_VOLUMES === "on",
+    places: s.MILLRACE_PLACES.split(",") as Config["places"],
     kubernetes: kubernetesOf(s),
     volumeQuotas: s.MILLRACE_VOLUME_QUOTAS === "on",
     webhookPrivate: s.MILLRACE_WEBHOOK_PRIVATE === undefined ? isForUsAlone(s) : s.MILLRACE_WEBHOOK_PRIVATE === "on",

@@ -57,8 +57,8 @@ export interface Mount {
 /** Callbacks for a start in progress. */
 export interface Starting {
   readonly reached: (phase: StartPhase) => void;
-  /** Called with what is being done, if it takes long. */
-  readonly note: (doing: string) => void;
+  /** Called with what is being done, if it takes long; with `isUnplaced`, its cluster has not found room for it yet. */
+  readonly note: (doing: string, isUnplaced?: boolean) => void;
   /**
    * Aborted when the worker is no longer wanted: steps that have not begun are skipped. With {@link left} as its reason,
    * somebody else goes on with this start: what has been made stays, and the start ends as {@link StartUnsure}.

@@ -121,6 +121,19 @@ export const settings = Type.Object({
     "Whether container images may also run as pods of the Kubernetes cluster that KUBECONFIG, ~/.kube/config or the account of the pod this service runs in leads to. Needs MILLRACE_WORKER_URL.",
     "off",
   ),
+  MILLRACE_PLACES: Type.Union(
+    [
+      Type.Literal("machines,cluster"),
+      Type.Literal("cluster,machines"),
+      Type.Literal("machines"),
+      Type.Literal("cluster"),
+    ],
+    {
+      default: "machines,cluster",
+      description:
+        "Where workers of container images run, in order of preference, if their endpoint names no place. One that is left out has only the endpoints that name it.",
+    },
+  ),
   MILLRACE_KUBERNETES_CONTEXT: Type.Optional(
     Type.String({ description: "The kubeconfig's context to use; by default its current one.", minLength: 1 }),
   ),

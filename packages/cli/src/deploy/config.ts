@@ -28,6 +28,11 @@ export const DeployConfig = Type.Object(
     gpus: texts("GPU types, in order of preference; any GPU if there is neither this nor cpus."),
     gpu_count: whole(1, "GPUs for each worker."),
     cuda: text("The least CUDA version that workers need, such as 12.4."),
+    place: Type.Optional(
+      Type.Union([Type.Literal("machines"), Type.Literal("cluster")], {
+        description: "Where workers run: on the servers' machines or in the cluster. By default as the server is set.",
+      }),
+    ),
     cpus: whole(1, "vCPUs for each worker, instead of GPUs."),
     scaling: Type.Optional(
       Type.Object(

@@ -34,6 +34,7 @@ export async function fieldsOf(
     gpuTypeIds: gpus,
     gpuCount: config.gpu_count,
     minCudaVersion: config.cuda,
+    place: config.place,
     networkVolumeIds: config.volumes === undefined ? undefined : volumes.map(({ id }) => id),
     workersMin: scaling.workers_min,
     workersMax: scaling.workers_max,

@@ -25,7 +25,9 @@ export function Hosts() {
 function Host({ host }: { readonly host: HostView }) {
   return (
     <section className="panel" aria-labelledby={`host-${host.id}`}>
-      <h2 id={`host-${host.id}`}>Host {host.id}</h2>
+      <h2 id={`host-${host.id}`}>
+        {host.cluster ? "Cluster" : "Host"} {host.id}
+      </h2>
       <p>
         {host.isAlive ? "alive" : "silent"}
         {host.seenAt && (
@@ -33,10 +35,13 @@ function Host({ host }: { readonly host: HostView }) {
             , seen <Ago at={host.seenAt} />
           </>
         )}
-        {host.location && ` · in ${host.location}`} · {host.cpuCount} CPUs, {host.memoryInGb.toFixed(0)} GB of memory ·{" "}
-        {host.workers} workers
+        {host.location && ` · in ${host.location}`}
+        {!host.cluster && ` · ${host.cpuCount} CPUs, ${host.memoryInGb.toFixed(0)} GB of memory`} · {host.workers}{" "}
+        workers
       </p>
-      {host.gpus.length === 0 ? (
+      {host.cluster ? (
+        <ClusterGpus id={host.id} types={host.cluster.gpuTypes} />
+      ) : host.gpus.length === 0 ? (
         <p className="note">{host.gpuProblem ?? "It has no GPU."}</p>
       ) : (
         <Table label={`GPUs of host ${host.id}`} rows={host.gpus} columns={columns} keyOf={({ id }) => id} />
@@ -44,6 +49,22 @@ function Host({ host }: { readonly host: HostView }) {
     </section>
   );
 }
+
+type GpuType = NonNullable<NonNullable<HostView["cluster"]>["gpuTypes"]>[number];
+
+/** A cluster does not tell its GPUs apart. */
+function ClusterGpus({ id, types }: { readonly id: string; readonly types: readonly GpuType[] | undefined }) {
+  if (!types) return <p className="note">Its GPUs are not known: the service may not list its nodes.</p>;
+  if (types.length === 0) return <p className="note">No node has a GPU now.</p>;
+  return <Table label={`GPUs of cluster ${id}`} rows={types} columns={typeColumns} keyOf={({ name }) => name} />;
+}
+
+const typeColumns: readonly Column<GpuType>[] = [
+  { title: "GPU", of: ({ name }) => name, by: ({ name }) => name },
+  { title: "Memory (GB)", kind: "number", of: ({ memoryInGb }) => memoryInGb.toFixed(0) },
+  { title: "GPUs", kind: "number", of: ({ count }) => count, by: ({ count }) => count },
+  { title: "Held by workers", kind: "number", of: ({ held }) => held, by: ({ held }) => held },
+];
 
 type Gpu = HostView["gpus"][number];
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Config } from "../config.js";
-import type { HostFacts } from "../domain/hosts/host.js";
+import type { ClusterGpus, HostFacts } from "../domain/hosts/host.js";
 import type { WorkerHandle } from "../domain/workers/worker.js";
 import type { Emit } from "../events.js";
 import { StartError } from "../host/data-directory.js";
@@ -26,7 +26,10 @@ export interface OpenCluster {
   readonly provider: Provider;
   /** Where it keeps volumes. */
   readonly volumes: ClusterVolumes;
-  readonly facts: HostFacts;
+  /** What is known of it now. */
+  readonly facts: () => HostFacts;
+  /** Looks at its nodes; returns whether anything has changed. */
+  readonly look: () => Promise<boolean>;
 }
 
 /**
@@ -40,9 +43,10 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
   const warn = (message: string) => emit({ type: "server.warning", message });
   // loaded only where there is one
   const { findAccess } = await import("../providers/kubernetes/access.js");
-  const { Cluster } = await import("../providers/kubernetes/cluster.js");
+  const { Cluster, isAway } = await import("../providers/kubernetes/cluster.js");
   const { KubernetesProvider } = await import("../providers/kubernetes/kubernetes-provider.js");
   const { Claims } = await import("../providers/kubernetes/claims.js");
+  const { gpuTypesOf } = await import("../providers/kubernetes/nodes.js");
   const { additionsIn } = await import("../providers/kubernetes/additions.js");
   const { missingRights, namespaceUid } = await import("../providers/kubernetes/rights.js");
   try {
@@ -74,12 +78,28 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
       warn,
     });
     const memory = { memoryMib: kubernetes.memoryGb * 1_024, gpuMemoryMib: kubernetes.gpuMemoryGb * 1_024 };
-    const facts = { location: undefined, gpus: [], gpusEnforced: true, cpus: 0, memoryMib: 0, cluster: memory };
+    let gpuTypes: readonly ClusterGpus[] | undefined;
     return {
       id: `kubernetes/${uid}`,
       provider,
       volumes: claims,
-      facts: { ...facts, cannotRun: ["directory"] },
+      facts: () => ({
+        location: undefined,
+        gpus: [],
+        gpusEnforced: true,
+        cpus: 0,
+        memoryMib: 0,
+        cannotRun: ["directory"],
+        cluster: { ...memory, ...(gpuTypes ? { gpuTypes } : {}) },
+      }),
+      look: async () => {
+        const before = JSON.stringify(gpuTypes);
+        gpuTypes = await gpuTypesOf(cluster, kubernetes).catch((error) => {
+          if (isAway(error)) return gpuTypes;
+          throw error;
+        });
+        return JSON.stringify(gpuTypes) !== before;
+      },
     };
   } catch (error) {
     throw new StartError(`Kubernetes: ${error instanceof Error ? error.message : error}.`);

@@ -11,7 +11,7 @@ import type { Providers } from "./providers.js";
 export interface ClusterHost {
   readonly no: number;
   readonly id: string;
-  readonly facts: HostFacts;
+  readonly facts: () => HostFacts;
   readonly volumes: ClusterVolumes;
   /** Whether it is this server's turn. */
   readonly isTended: () => boolean;
@@ -26,7 +26,10 @@ export const withCluster = (
     ? machine
     : {
         ...machine,
-        hosts: () => [...machine.hosts(), ...(cluster.isTended() ? [cluster] : [])],
+        hosts: () => [
+          ...machine.hosts(),
+          ...(cluster.isTended() ? [{ no: cluster.no, id: cluster.id, facts: cluster.facts() }] : []),
+        ],
         readsLogs: (hostNo) => machine.readsLogs(hostNo) || hostNo === cluster.no,
         tends: (hostNo) => machine.tends(hostNo) || (hostNo === cluster.no && cluster.isTended()),
       };
@@ -67,6 +70,7 @@ export function factsHere(
     ...withCluster(onMachine(host, facts), cluster),
     ...(server ? { server } : {}),
     localProcesses: config.localProcesses,
+    places: config.places,
     volumes: {
       dir: directory.volumes,
       quota,

@@ -12,7 +12,7 @@ import { endDuePodsLoop } from "../loops/pods/end-due-pods.js";
 import { pruneLogsLoop } from "../loops/prune-logs.js";
 import { scaleLoop } from "../loops/scale.js";
 import { shareStateLoop } from "../loops/share-state.js";
-import type { StockTaking } from "../loops/take-stock.js";
+import { clusterStockLoop, type StockTaking } from "../loops/take-stock.js";
 import { meterUsageLoop } from "../loops/usage/meter-usage.js";
 import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
 import { WebhookMemory } from "../loops/webhooks/webhook-memory.js";
@@ -29,6 +29,7 @@ export interface LoopParts {
   readonly tending: TendOptions;
   /** Of a cluster, if there is one. */
   readonly tendingCluster: TendOptions | undefined;
+  readonly cluster: Parameters<typeof clusterStockLoop>[1] | undefined;
   readonly polling: PollOptions;
   readonly sender: Sender;
   readonly stock: StockTaking;
@@ -67,6 +68,7 @@ export function runLoops(parts: Parts, given: LoopParts) {
   const servers = [
     serve(tendWorkersLoop(parts, given.tending)),
     ...(tendingCluster ? [own(() => tendClusterLoop(parts, tendingCluster))] : []),
+    ...(given.cluster ? [serve(clusterStockLoop(parts, given.cluster))] : []),
     ...(inCluster ? [own(() => clearClusterVolumesLoop(parts, given.endpoints, inCluster))] : []),
     // keep watching while workers have their grace: a worker that falls silent then is lost like any other
     own(() => watchWorkersLoop(parts)),

@@ -8,8 +8,12 @@ export const clusters = {
   clusterReplyBytesMax: 64 * mib,
   clusterMessageCharsMax: 4_000,
   clusterPageItems: 500, // pods in one reply
+  clusterPageNodes: 50, // nodes in one reply
+  clusterStockMs: minute, // how often nodes are looked at
+  clusterGpuTypesMax: 100,
   clusterRetryMs: second, // between attempts to reach an API server that is away
   clusterRetryMsMax: 30 * second, // and to make a pod that the cluster does not admit
+  clusterRoomMs: 10 * second, // a worker without a node for this long goes to a machine that has room
   podWatchMs: 4 * minute, // a watch lasts this long and is then opened again where it ended
   podWatchSilenceMs: 150 * second, // a watch without so much as a bookmark, which come every minute, is dead
   podWatchLineBytesMax: 4 * mib, // one pod with its change

@@ -6,6 +6,23 @@ import { limits } from "../limits/index.js";
 import type { Needs } from "../operations/needs.js";
 import type { Loop } from "./loop.js";
 
+/** Looks again and again at what a cluster has, while this server tends it. */
+export function clusterStockLoop(
+  { bell }: Needs<"bell">,
+  cluster: { readonly look: () => Promise<boolean>; readonly isTended: () => boolean },
+): Loop {
+  return {
+    name: "cluster-stock",
+    topics: [],
+    gapMs: limits.stockGapMs,
+    async tick(now) {
+      if (!cluster.isTended()) return now + limits.netMs;
+      if (await cluster.look()) bell.ring("demand");
+      return now + limits.clusterStockMs;
+    },
+  };
+}
+
 /** What this host has: looked at once before anything is given out, and then again and again. */
 export class StockTaking {
   readonly #needs: Needs<"emit">;

@@ -29,6 +29,8 @@ export interface LiveWorker {
   forgave: number;
   /** What is being done to start it, if it takes long and is done here. */
   doing?: string | undefined;
+  /** Since when its cluster has had no room for it. */
+  unplacedSince?: number | undefined;
   /** Aborted when its polls must be answered at once. */
   dismissed: PlainSignal;
 }
@@ -114,6 +116,7 @@ class Kept implements LiveWorker {
   asksFor = 0;
   forgave = 0;
   doing: string | undefined = undefined;
+  unplacedSince: number | undefined = undefined;
   dismissed = new PlainSignal();
 
   constructor(row: Worker, now: number, sort: (worker: LiveWorker) => void) {

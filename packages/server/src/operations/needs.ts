@@ -3,6 +3,7 @@ import type { Clock, Signal } from "../clock.js";
 import type { VolumeBound, VolumeUse } from "../domain/endpoints/volume.js";
 import type { FairLine } from "../domain/fair-line.js";
 import type { HostFacts } from "../domain/hosts/host.js";
+import type { Place } from "../domain/hosts/place.js";
 import type { ServerAddress } from "../domain/hosts/server.js";
 import type { Emit } from "../events.js";
 import type { Quota } from "../host/quota.js";
@@ -77,6 +78,8 @@ export interface Here {
   /** This server's number, and the address where other servers reach it; absent if there can be no other servers. */
   readonly server?: { readonly no: number; readonly address: ServerAddress };
   readonly localProcesses: boolean;
+  /** Where workers run whose endpoint does not say, in order of preference. */
+  readonly places: readonly Place[];
   readonly volumes: VolumesHere;
   /** The directory that relative image paths start from. */
   readonly workingDir: string;

@@ -43,7 +43,7 @@ export const metricTable = {
   },
   gpus: {
     name: "millrace_gpus",
-    help: "GPUs of this server's machine by state: held by a worker, free, or lost (seen since the server started, and missing or broken now).",
+    help: "GPUs of this server's machine, and of the cluster while it tends that, by state: held by a worker, free, or lost (seen since the server started, and missing or broken now).",
     labelNames: ["state"],
   },
   requests: {

@@ -93,6 +93,7 @@ export class Scene extends SceneActs {
       here: {
         ...onMachine({ no: hostNo, id: "host" }, options.here?.facts ?? (() => plainHost)),
         localProcesses: true,
+        places: ["machines", "cluster"],
         volumes: {
           dir: join(world.directory, "volumes"),
           quota: noQuota("Nothing is bounded here."),

@@ -1,4 +1,5 @@
 import { limits } from "../../limits/index.js";
+import type { Place } from "../hosts/place.js";
 import type { PodSettings } from "../pods/pod-settings.js";
 
 export type ScalerType = "QUEUE_DELAY" | "REQUEST_COUNT";
@@ -28,6 +29,8 @@ export interface EndpointSettings {
   readonly locations: string;
   readonly minCudaVersion?: string;
   readonly networkVolumeIds: readonly string[];
+  /** Where its workers run; absent: as the server's settings say. */
+  readonly place?: Place;
   readonly scalerType: ScalerType;
   readonly scalerValue: number;
   readonly vcpuCount?: number;

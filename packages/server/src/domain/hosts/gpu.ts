@@ -124,6 +124,10 @@ const tierOf = new Map<string, GpuTier>(
   ),
 );
 
+/** The first type of the public interface that this is true of. */
+export const knownGpuType = (isIt: (name: string) => boolean): string | undefined =>
+  [...tierOf.keys(), ...untiered].find(isIt);
+
 /** A GPU type's tier; undefined if it has none. */
 export const tierOfType = (name: string): GpuTier | undefined => tierOf.get(name);
 export const isTier = (name: string): name is GpuTier => Object.hasOwn(gpuTiers, name);
@@ -170,23 +174,37 @@ export interface GpuTypeView {
   readonly maxGpuCount: number;
 }
 
+/** What a host has: GPUs, or as a cluster so many of each type. */
+interface GpuStock {
+  readonly gpus: readonly Gpu[];
+  readonly cluster?: {
+    readonly gpuTypes?: readonly (Pick<Gpu, "name" | "memoryMib"> & { readonly atOneNode: number })[];
+  };
+}
+
 /** A type as people call it: NVIDIA GeForce RTX 4090 is the RTX 4090. */
 export const displayNameOf = (type: string): string => oneBlank(type.replace(/^NVIDIA\s+(GeForce )?/, ""));
 
 /** Every type that an endpoint may ask for: the types of the public interface, then types found only on these hosts. */
-export function showGpuTypes(hosts: readonly { readonly gpus: readonly Gpu[] }[]): GpuTypeView[] {
+export function showGpuTypes(hosts: readonly GpuStock[]): GpuTypeView[] {
   const known = [...tierOf.keys(), ...untiered];
-  const present = hosts.flatMap(({ gpus }) => gpus);
+  const present = hosts.flatMap(({ gpus, cluster }) => [...gpus, ...(cluster?.gpuTypes ?? [])]);
   const others = present.map(({ name }) => name).filter((name) => !known.some((each) => isSameType(each, name)));
   return [...known, ...new Set(others)].map((id) => {
-    const isIt = ({ name }: Gpu) => isSameType(name, id);
+    const isIt = ({ name }: Pick<Gpu, "name">) => isSameType(name, id);
     return {
       id,
       displayName: displayNameOf(id),
       manufacturer: id.startsWith("AMD") ? "AMD" : "Nvidia",
       memoryInGb: memoryInGb[id] ?? Math.round((present.find(isIt)?.memoryMib ?? 0) / 1_024),
       // a worker's GPUs are all on one host
-      maxGpuCount: Math.max(0, ...hosts.map(({ gpus }) => gpus.filter(isIt).length)),
+      maxGpuCount: Math.max(
+        0,
+        ...hosts.flatMap(({ gpus, cluster }) => [
+          gpus.filter(isIt).length,
+          ...(cluster?.gpuTypes ?? []).filter(isIt).map(({ atOneNode }) => atOneNode),
+        ]),
+      ),
     };
   });
 }

@@ -2,6 +2,7 @@ import { dataCenters } from "../../limits/index.js";
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
 import type { Gpu } from "./gpu.js";
+import type { Place } from "./place.js";
 
 /** What a host can give to workers. */
 export interface HostFacts {
@@ -19,11 +20,22 @@ export interface HostFacts {
   readonly gpuProblem?: string;
   /**
    * Of a cluster, whose own scheduler finds room and GPUs: it takes every worker, and says what that worker waits for.
-   * The memory of a worker that asks for none, and of each GPU of one that has GPUs.
+   * The memory of a worker that asks for none, and of each GPU of one that has GPUs; and its stock, if that is known.
    */
-  readonly cluster?: { readonly memoryMib: number; readonly gpuMemoryMib: number };
+  readonly cluster?: {
+    readonly memoryMib: number;
+    readonly gpuMemoryMib: number;
+    readonly gpuTypes?: readonly ClusterGpus[];
+  };
   /** The driver does not answer. GPUs missing from `gpus` may be fine, and still serve the workers that have them. */
   readonly gpusUnseen?: true;
+}
+
+/** The GPUs of one type that a cluster's nodes have: a cluster does not tell them apart. */
+export interface ClusterGpus extends Pick<Gpu, "name" | "memoryMib" | "driver"> {
+  readonly count: number;
+  /** The most that one node has, and so one worker can have. */
+  readonly atOneNode: number;
 }
 
 /** A host as the scaler sees it. */
@@ -32,6 +44,8 @@ export interface HostView extends HostFacts {
   /** How many workers run there. */
   readonly workers: number;
 }
+
+export const placeOf = ({ cluster }: Pick<HostFacts, "cluster">): Place => (cluster ? "cluster" : "machines");
 
 /** Where an endpoint wants its workers. */
 export type WantedLocations = Pick<EndpointSettings, "locations" | "dataCenterIds">;

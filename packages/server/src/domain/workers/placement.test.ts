@@ -1,38 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { plainHost } from "../../testing/facts-fixture.js";
 import { type EndpointSettings, endpointDefaults } from "../endpoints/endpoint.js";
-import type { Gpu } from "../hosts/gpu.js";
 import type { HostView } from "../hosts/host.js";
 import { type Holding, type Need, needOf, place } from "./placement.js";
-
-const anywhere = { locations: "", dataCenterIds: [] };
-const gpu = (id: string, name = "NVIDIA L4"): Gpu => ({ id, index: 0, name, memoryMib: 23_034, driver: "570" });
-const host = (no: number, gpus: readonly Gpu[], more: Partial<HostView> = {}): HostView => ({
-  ...plainHost,
-  gpusEnforced: true,
-  no,
-  gpus,
-  workers: 0,
-  ...more,
-});
-const holds = (workerNo: number, gpus: readonly Gpu[], more: Partial<Holding> = {}): Holding => ({
-  workerNo,
-  hostNo: 1,
-  resources: { gpus, cpus: undefined, memoryMib: undefined },
-  holder: `worker ${workerNo}`,
-  isLeaving: false,
-  pausedRank: undefined,
-  ...more,
-});
-const need = (more: Partial<Need> = {}): Need => ({
-  source: undefined,
-  gpuCount: 1,
-  gpuTypes: [],
-  shares: [{ cpus: undefined, memoryMib: undefined }],
-  ...more,
-});
-const given = (found: ReturnType<typeof place>) =>
-  "hostNo" in found ? [found.hostNo, ...found.resources.gpus.map(({ id }) => id)] : found;
+import { anywhere, given, gpu, holds, host, need } from "./placement-fixture.js";
 
 describe("A worker's place", () => {
   it("is the host with the fewest workers among those with the needed resources", () => {
@@ -45,38 +15,6 @@ describe("A worker's place", () => {
     expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, []))).toEqual([1, "a"]);
     const held = [holds(1, [gpu("a")])];
     expect(given(place(need({ gpuTypes: ["NVIDIA L4", "NVIDIA A40"] }), hosts, anywhere, held))).toEqual([2, "b"]);
-  });
-
-  describe("with a cluster beside the machines", () => {
-    const memory = { memoryMib: 4_096, gpuMemoryMib: 16_384 };
-    const cluster = host(9, [], { cluster: memory, cannotRun: ["directory"], cpus: 0, memoryMib: 0 });
-    const image = { source: "image" } as const;
-
-    it("is a machine as long as one has room, and the cluster from then on", () => {
-      const hosts = [cluster, host(1, [gpu("a")], { workers: 5 })];
-      expect(given(place(need(image), hosts, anywhere, []))).toEqual([1, "a"]);
-      const full = place(need({ ...image, gpuCount: 2, gpuTypes: ["NVIDIA A40", "NVIDIA L4"] }), hosts, anywhere, []);
-      const gpus = [1, 2].map(() => ({ id: "", name: "NVIDIA A40" }));
-      expect(full).toEqual({ hostNo: 9, resources: { gpus, cpus: undefined, memoryMib: 2 * 16_384 } });
-      const shares = [{ cpus: 64, memoryMib: 1_024 }];
-      expect(place(need({ ...image, gpuCount: 0, shares }), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
-    });
-
-    it("is a machine where a paused worker can give way, rather than the cluster", () => {
-      const paused = [holds(4, [gpu("a")], { pausedRank: 1 })];
-      const found = place(need(image), [cluster, host(1, [gpu("a")])], anywhere, paused);
-      expect(found).toMatchObject({ giveWay: [4] });
-    });
-
-    it("is never the cluster for a directory of a machine", () => {
-      const found = place(need({ source: "directory" }), [cluster, host(1, [])], anywhere, []);
-      expect(found).toMatchObject({ lacks: expect.stringContaining("It needs") });
-    });
-
-    it("is the cluster if machines run no images", () => {
-      const hosts = [cluster, host(1, [gpu("a")], { cannotRun: ["image"] })];
-      expect(place(need(image), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
-    });
   });
 
   it("is at a GPU whose driver supports its CUDA version, and says so where there is none", () => {

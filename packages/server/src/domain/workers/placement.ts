@@ -3,7 +3,8 @@ import type { Source } from "../endpoints/template.js";
 import { gbPerCpu, readInstance } from "../hosts/cpu.js";
 import { cudaOf, neededCuda, supportsCuda } from "../hosts/cuda.js";
 import { type Gpu, isSameType, untoldGpu } from "../hosts/gpu.js";
-import { type HostView, isThere, type WantedLocations } from "../hosts/host.js";
+import { type HostView, isThere, placeOf, type WantedLocations } from "../hosts/host.js";
+import type { Place } from "../hosts/place.js";
 import type { Resources } from "./worker.js";
 
 /** What a worker needs for its exclusive use. */
@@ -63,22 +64,26 @@ function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSetting
   return flavors.map((perCpu) => ({ cpus: vcpuCount, memoryMib: vcpuCount * perCpu * 1_024 }));
 }
 
+/** Where a worker may run. */
+export interface Where extends WantedLocations {
+  /** In order of preference. */
+  readonly places: readonly Place[];
+}
+
 /**
- * Finds a host for a worker: first by the order of GPU types, then the host with the fewest workers. With an L4 free on
- * the busier of two hosts and an A40 on the other, "L4, A40" gets the L4. A cluster takes what machines have no room for.
+ * Finds a host for a worker: first by the order of places, then of GPU types, then the host with the fewest workers. With
+ * an L4 free on the busier of two hosts and an A40 on the other, "L4, A40" gets the L4. A cluster takes every worker.
  */
-export function place(
-  need: Need,
-  hosts: readonly HostView[],
-  where: WantedLocations,
-  holdings: readonly Holding[],
-): Placement {
-  const inPlace = hosts.filter((host) => isThere(host, where));
+export function place(need: Need, hosts: readonly HostView[], where: Where, holdings: readonly Holding[]): Placement {
+  const inPlace = hosts.filter((host) => isThere(host, where) && where.places.includes(placeOf(host)));
   const able = inPlace.filter(({ cannotRun = [] }) => need.source === undefined || !cannotRun.includes(need.source));
-  // if none can run it, its start will say why
-  const fitting = able.length > 0 ? able : inPlace;
+  // if no machine can run it, its start there will say why
+  const fitting = able.length > 0 ? able : inPlace.filter(({ cluster }) => !cluster);
+  if (fitting.length === 0 && !where.places.includes("machines"))
+    return { lacks: lackingCluster(inPlace), giveWay: [] };
   const cluster = fitting.find(({ cluster }) => cluster);
   const elsewhere = cluster && inCluster(need, cluster);
+  if (elsewhere && where.places[0] === "cluster") return elsewhere;
   const machines = fitting.filter(({ cluster }) => !cluster);
   // a host that does not enforce GPUs is used only if none does
   const isEnforced = need.gpuCount > 0 && fitting.some(({ gpusEnforced }) => gpusEnforced);
@@ -111,6 +116,11 @@ function inCluster(need: Need, { no, cluster }: HostView): Placement | undefined
   const memoryMib = share.memoryMib ?? (need.gpuCount > 0 ? need.gpuCount * cluster.gpuMemoryMib : cluster.memoryMib);
   return { hostNo: no, resources: { gpus, cpus: share.cpus, memoryMib } };
 }
+
+const lackingCluster = (clusters: readonly HostView[]): string =>
+  clusters.length > 0
+    ? "It has to run in the cluster, which runs container images only."
+    : "It has to run in a cluster, and none takes workers now.";
 
 const without = (all: readonly Holding[], some: readonly Holding[]): Holding[] =>
   all.filter((each) => !some.includes(each));

@@ -44,6 +44,7 @@ export class WorkerStarts {
       .finally(() => {
         starting.delete(id);
         worker.doing = undefined;
+        worker.unplacedSince = undefined;
         bell.ring("workers");
       });
   }
@@ -84,15 +85,18 @@ export class WorkerStarts {
   }
 
   async #run(worker: LiveWorker, spec: WorkerSpec, signal: AbortSignal): Promise<void> {
-    const { clock, registry, emit } = this.#needs;
+    const { clock, registry, emit, bell } = this.#needs;
     const { provider } = this.#options;
     const { id, endpointNo } = worker.row;
     const phases: { imageAt?: number; madeAt?: number } = {};
     const reached = (phase: StartPhase) => {
       phases[`${phase}At`] = clock.now();
     };
-    const note = (doing: string) => {
+    const note = (doing: string, isUnplaced = false) => {
       worker.doing = doing;
+      const before = worker.unplacedSince;
+      worker.unplacedSince = isUnplaced ? (before ?? clock.now()) : undefined;
+      if (isUnplaced && before === undefined) bell.ring("workers");
     };
     const handle = await provider.start(spec, { note, reached, signal });
     const isStarted = await registry.changeWorker(worker, {

@@ -3,6 +3,7 @@ import { type EndpointSettings, endpointDefaults, type FlashBootType } from "../
 import { isPath } from "../../domain/endpoints/template.js";
 import { cpuFlavors } from "../../domain/hosts/cpu.js";
 import { isGpuType, tiersOfTypes, typesOfTiers } from "../../domain/hosts/gpu.js";
+import { type Place, places } from "../../domain/hosts/place.js";
 import { invalid } from "../../errors.js";
 import { countries, cudaVersions, dataCenters, limits } from "../../limits/index.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
@@ -31,6 +32,7 @@ const plain = [
   "idleTimeout",
   "instanceIds",
   "minCudaVersion",
+  "place",
   "scalerType",
   "scalerValue",
   "vcpuCount",
@@ -71,6 +73,7 @@ export const endpointFields = {
   locations: text(10_000),
   minCudaVersion: choice(cudaVersions),
   networkVolumeIds: list(text(1_000)),
+  place: choice(places),
   scalerType: choice(["QUEUE_DELAY", "REQUEST_COUNT"]),
   scalerValue: integer(1, 1_000_000),
   workersMax: integer(0, 10_000),
@@ -88,6 +91,7 @@ export function mergeSettings(
   const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;
+  checkPlace(needs, input.place);
   for (const field of plain) assign(draft, field, input[field]);
   if (input.type && base === undefined) draft.type = input.type;
   if (input.executionTimeoutMs !== undefined)
@@ -114,6 +118,12 @@ function assign<Field extends (typeof plain)[number]>(
   else if (value === null && field !== "name") delete draft[field];
 }
 
+/** Refuses a cluster where there is none. */
+function checkPlace({ here, registry }: Checking, place: Place | null | undefined): void {
+  if (place !== "cluster" || here.volumes.inCluster || registry.hosts.some(({ cluster }) => cluster)) return;
+  throw invalid("'place' is cluster, and no cluster runs workers here; MILLRACE_KUBERNETES adds one.");
+}
+
 /** Refuses an endpoint whose template does not exist, or is not for this caller. */
 export const unknownTemplate = (id: string) =>
   invalid(`There is no template '${id.slice(0, 80)}'; make one with POST /v1/templates.`);
@@ -138,12 +148,14 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
 }
 
 /** The GPU types of all hosts. */
-const gpuTypesHere = ({ facts }: Checking["here"], { hosts }: Checking["registry"]): string[] =>
-  [facts(), ...hosts].flatMap(({ gpus }) => gpus.map(({ name }) => name));
+const gpuTypesHere = ({ here, registry }: Checking): string[] =>
+  [...here.hosts().map(({ facts }) => facts), ...registry.hosts].flatMap(({ gpus, cluster }) =>
+    [...gpus, ...(cluster?.gpuTypes ?? [])].map(({ name }) => name),
+  );
 
 /** Refuses a GPU type that nobody has heard of. */
 export function checkGpuTypes({ here, registry }: Checking, names: readonly string[], field = "gpuTypeIds"): void {
-  const present = gpuTypesHere(here, registry);
+  const present = gpuTypesHere({ here, registry });
   const unknown = names.find((name) => !isGpuType(name, present));
   if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' in ${field} is not a GPU type known here.`);
 }
@@ -166,7 +178,7 @@ export function gpuTypes(
   if (gpuIds === undefined || gpuIds === null || gpuIds === "") return before;
   // sending back the tiers we showed must not widen a finer choice of types
   if (modify && gpuIds === tiersOfTypes(before)) return before;
-  const found = typesOfTiers(gpuIds, [...gpuTypesHere(needs.here, needs.registry), ...before]);
+  const found = typesOfTiers(gpuIds, [...gpuTypesHere(needs), ...before]);
   if ("unknown" in found)
     throw invalid(`'${found.unknown.slice(0, 80)}' in gpuIds is neither a GPU tier nor a GPU type known here.`);
   if (found.types.length === 0) throw invalid("'gpuIds' excludes every GPU type that it names.");

@@ -5,6 +5,7 @@ import { countryOf, type HostView, isThere } from "../../domain/hosts/host.js";
 import { dataCenters } from "../../limits/index.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
+import { clusterGpus } from "./cluster-gpus.js";
 
 type Looking = Needs<"here" | "registry" | "clock">;
 
@@ -30,6 +31,8 @@ export function gpuAvailability(
   { count = 1, dataCenterId, minCuda }: Wish = {},
 ): Availability {
   const hosts = hostsIn(needs, dataCenterId);
+  // its nodes are not known: a worker may wait for one there
+  const mayHave = hosts.some(({ cluster }) => cluster && !cluster.gpuTypes);
   if (hosts.some(({ gpusEnforced }) => !gpusEnforced)) return "HIGH";
   const held = new Set(
     needs.registry.liveWorkers().flatMap(({ row }) => row.resources?.gpus.map(({ id }) => id) ?? []),
@@ -37,7 +40,12 @@ export function gpuAvailability(
   const free = ({ id, name, driver }: Gpu) =>
     isSameType(name, typeId) && supportsCuda(driver, minCuda) && !held.has(id);
   const workers = hosts.map(({ gpus }) => Math.floor(gpus.filter(free).length / count));
-  return levelOf(workers.reduce((sum, n) => sum + n, 0));
+  const inClusters = hosts
+    .flatMap((host) => clusterGpus(needs, host) ?? [])
+    .filter(({ name, driver }) => isSameType(name, typeId) && supportsCuda(driver, minCuda))
+    .map(({ count: all, held, atOneNode }) => (atOneNode < count ? 0 : Math.floor((all - held) / count)));
+  const level = levelOf([...workers, ...inClusters].reduce((sum, n) => sum + n, 0));
+  return level === "NONE" && mayHave ? "LOW" : level;
 }
 
 /** How easily a worker gets this many processors. */

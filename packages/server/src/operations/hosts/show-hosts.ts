@@ -4,6 +4,7 @@ import { limits } from "../../limits/index.js";
 import { seesMore } from "../access/visible.js";
 import type { LiveWorker, Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { clusterGpus } from "./cluster-gpus.js";
 
 type Looking = Needs<"here" | "registry" | "clock">;
 
@@ -25,7 +26,18 @@ export function showHosts(needs: Looking, caller: ApiKey) {
     gpusEnforced: host.gpusEnforced,
     ...(host.gpuProblem === undefined ? {} : { gpuProblem: host.gpuProblem }),
     gpus: gpusOf(needs, caller, host, workers),
+    ...(host.cluster ? { cluster: showCluster(needs, host) } : {}),
   }));
+}
+
+function showCluster(needs: Looking, host: Parameters<typeof clusterGpus>[1]) {
+  const gpuTypes = clusterGpus(needs, host)?.map(({ name, memoryMib, count, held }) => ({
+    name,
+    memoryInGb: memoryMib / 1_024,
+    count,
+    held,
+  }));
+  return gpuTypes ? { gpuTypes } : {};
 }
 
 function gpusOf({ registry }: Looking, caller: ApiKey, host: HostFacts, workers: readonly LiveWorker[]) {

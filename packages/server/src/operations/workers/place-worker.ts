@@ -3,7 +3,7 @@ import { sourceOf } from "../../domain/endpoints/template.js";
 import type { HostView } from "../../domain/hosts/host.js";
 import { isPod } from "../../domain/pods/pod.js";
 import { fairPlaces } from "../../domain/workers/fair-places.js";
-import { type Holding, needOf, type Placement, place } from "../../domain/workers/placement.js";
+import { type Holding, type Need, needOf, type Placement, place, type Where } from "../../domain/workers/placement.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
@@ -34,7 +34,7 @@ export async function placeFor(
   const there = hostsFor(endpoint, hosts);
   if (there.length === 0 && hosts.length > 0)
     return { lacks: "Its volume is on a host that is away; it starts when the host is back.", giveWay: [] };
-  const found = place(need, there, endpoint.settings, holdingsFor(needs, endpoint, reserved));
+  const found = place(need, there, whereOf(needs, endpoint, need), holdingsFor(needs, endpoint, reserved));
   const barred = "hostNo" in found ? barredBy(needs, endpoint, found.resources) : undefined;
   return barred === undefined ? found : { lacks: barred, giveWay: [] };
 }
@@ -43,6 +43,12 @@ export async function placeFor(
 function hostsFor({ settings }: Endpoint, hosts: readonly HostView[]): readonly HostView[] {
   const hostNo = settings.pod?.volumeHostNo;
   return hostNo === undefined ? hosts : hosts.filter(({ no }) => no === hostNo);
+}
+
+/** Where an endpoint's workers may run. A directory is a machine's, wherever images run. */
+function whereOf({ here }: Looking, { settings }: Endpoint, { source }: Need): Where {
+  const order = source === "directory" ? (["machines"] as const) : here.places;
+  return { ...settings, places: settings.place === undefined ? order : [settings.place] };
 }
 
 /**
@@ -57,7 +63,7 @@ export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(with
   );
   return (without) => {
     const held = staying.filter(({ workerNo }) => !without.includes(workerNo));
-    return "hostNo" in place(need, hostsFor(endpoint, hosts), endpoint.settings, held);
+    return "hostNo" in place(need, hostsFor(endpoint, hosts), whereOf(needs, endpoint, need), held);
   };
 }
 
@@ -70,6 +76,19 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
   const release = await registry.release(endpoint.no, version);
   if (!release) return needOf(endpoint.settings);
   return needOf(release.settings, sourceOf(release.template.imageName));
+}
+
+/** Whether a machine has room for a worker that a cluster has not placed yet, so that it need not wait there. */
+export async function hasMachineFor(needs: Looking, { row }: LiveWorker): Promise<boolean> {
+  const endpoint = needs.registry.endpointByNo(row.endpointNo);
+  const { hosts, reserved } = supplyOf(needs);
+  if (!endpoint) return false;
+  const need = await needFor(needs, endpoint, row.version, hosts);
+  const where = whereOf(needs, endpoint, need);
+  if (!where.places.includes("machines")) return false;
+  const there = hostsFor(endpoint, hosts);
+  const found = place(need, there, { ...where, places: ["machines"] }, holdingsFor(needs, endpoint, reserved));
+  return "hostNo" in found;
 }
 
 /** What workers hold on their hosts. Another owner's workers are not named. */

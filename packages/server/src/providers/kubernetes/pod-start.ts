@@ -55,7 +55,7 @@ export class PodStart {
           if (seen) return seen;
         } catch (error) {
           this.#assertWanted();
-          note(isClusters(error));
+          note(isClusters(error), true);
         }
         await realTime.sleep(ms, signal);
       }
@@ -102,7 +102,7 @@ export class PodStart {
       const failure = this.#patience.failure(seen, realTime.monotonicMs());
       if (failure) throw failure;
       const waiting = waitingFor(seen, from);
-      if (waiting !== undefined) note(waiting);
+      if (waiting !== undefined) note(waiting, !seen.isScheduled);
       const isTold = await this.#watch.next(workerId, limits.podLookMs, signal);
       this.#assertWanted();
       seen = await this.#latest(uid, isTold);

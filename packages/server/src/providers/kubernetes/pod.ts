@@ -148,12 +148,12 @@ function resourcesOf(
 const mebibytes = (count: number): string => `${Math.floor(count)}Mi`;
 
 /** A node's label has a dash for each blank of a type's name. */
-const labelValue = (type: string): string => type.trim().replace(/\s+/g, "-");
+export const labelOf = (type: string): string => type.trim().replace(/\s+/g, "-");
 
 /** Nodes with one of the types, the first ones preferred. */
 function gpuAffinity({ gpuWish }: ImageSpec, { gpuLabel }: PodSettings) {
   if (gpuWish === undefined || gpuWish.count === 0 || gpuWish.types.length === 0) return undefined;
-  const values = gpuWish.types.map(labelValue);
+  const values = gpuWish.types.map(labelOf);
   const isOne = (of: string[]) => ({ matchExpressions: [{ key: gpuLabel, operator: "In", values: of }] });
   return {
     requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [isOne(values)] },

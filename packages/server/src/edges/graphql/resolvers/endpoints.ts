@@ -54,7 +54,7 @@ const volumeIds = ({ networkVolumeIds, volumes }: Fields) =>
 function endpointInput(input: Fields): EndpointInput {
   const { name, templateId, type, gpuIds, gpuCount, instanceIds, computeType, idleTimeout, locations } = input;
   const { flashBootType, scalerType, scalerValue, workersMin, workersMax, executionTimeoutMs } = input;
-  const { env, allowedCudaVersions, minCudaVersion, networkVolumeId } = input;
+  const { env, allowedCudaVersions, minCudaVersion, networkVolumeId, place } = input;
   const isCpu = Array.isArray(instanceIds) && instanceIds.length > 0;
   return sent({
     name,
@@ -73,6 +73,7 @@ function endpointInput(input: Fields): EndpointInput {
     workersMax,
     executionTimeoutMs,
     minCudaVersion,
+    place: place === "" ? null : place,
     networkVolumeId,
     networkVolumeIds: volumeIds(input),
     env: env === undefined ? undefined : (fromPairs(env as Parameters<typeof fromPairs>[0]) ?? null),

@@ -66,6 +66,8 @@ input EndpointInput {
   "CUDA versions, comma-separated."
   allowedCudaVersions: String
   minCudaVersion: String
+  "Where its workers run, machines or cluster; by default as the server is set."
+  place: String
   env: [EnvironmentVariableInput!]
   "Ignored, like all that follow: they mean something at the hosted service alone."
   workersPFBTarget: Int
@@ -144,6 +146,7 @@ type Endpoint {
   executionTimeoutMs: Int
   allowedCudaVersions: String
   minCudaVersion: String
+  place: String
   networkVolumeId: String
   networkVolumeIds: [EndpointNetworkVolume!]
   networkVolume: NetworkVolume

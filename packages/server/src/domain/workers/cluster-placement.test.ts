@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { place } from "./placement.js";
+import { anywhere, given, gpu, holds, host, need } from "./placement-fixture.js";
+
+describe("A worker's place with a cluster beside the machines", () => {
+  const memory = { memoryMib: 4_096, gpuMemoryMib: 16_384 };
+  const cluster = host(9, [], { cluster: memory, cannotRun: ["directory"], cpus: 0, memoryMib: 0 });
+  const image = { source: "image" } as const;
+
+  it("is a machine as long as one has room, and the cluster from then on", () => {
+    const hosts = [cluster, host(1, [gpu("a")], { workers: 5 })];
+    expect(given(place(need(image), hosts, anywhere, []))).toEqual([1, "a"]);
+    const full = place(need({ ...image, gpuCount: 2, gpuTypes: ["NVIDIA A40", "NVIDIA L4"] }), hosts, anywhere, []);
+    const gpus = [1, 2].map(() => ({ id: "", name: "NVIDIA A40" }));
+    expect(full).toEqual({ hostNo: 9, resources: { gpus, cpus: undefined, memoryMib: 2 * 16_384 } });
+    const shares = [{ cpus: 64, memoryMib: 1_024 }];
+    expect(place(need({ ...image, gpuCount: 0, shares }), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
+  });
+
+  it("is a machine where a paused worker can give way, rather than the cluster", () => {
+    const paused = [holds(4, [gpu("a")], { pausedRank: 1 })];
+    const found = place(need(image), [cluster, host(1, [gpu("a")])], anywhere, paused);
+    expect(found).toMatchObject({ giveWay: [4] });
+  });
+
+  it("is never the cluster for a directory of a machine", () => {
+    const found = place(need({ source: "directory" }), [cluster, host(1, [])], anywhere, []);
+    expect(found).toMatchObject({ lacks: expect.stringContaining("It needs") });
+  });
+
+  it("is the first place of the order", () => {
+    const hosts = [cluster, host(1, [gpu("a")])];
+    const first = { ...anywhere, places: ["cluster", "machines"] as const };
+    expect(place(need(image), hosts, first, [])).toMatchObject({ hostNo: 9 });
+    const onMachines = { ...anywhere, places: ["machines"] as const };
+    expect(place(need({ ...image, gpuCount: 2 }), hosts, onMachines, [])).toMatchObject({
+      lacks: "It needs 2 × GPU of one type; here are 1 × NVIDIA L4.",
+    });
+    const inCluster = { ...anywhere, places: ["cluster"] as const };
+    expect(place(need(image), hosts, inCluster, [])).toMatchObject({ hostNo: 9 });
+    expect(place(need(image), hosts.slice(1), inCluster, [])).toMatchObject({
+      lacks: "It has to run in a cluster, and none takes workers now.",
+    });
+    expect(place(need({ source: "directory" }), hosts, inCluster, [])).toMatchObject({
+      lacks: "It has to run in the cluster, which runs container images only.",
+    });
+  });
+
+  it("is a machine for a directory that none may run, so that its start says why", () => {
+    const hosts = [cluster, host(1, [gpu("a")], { cannotRun: ["directory"] })];
+    expect(given(place(need({ source: "directory" }), hosts, anywhere, []))).toEqual([1, "a"]);
+  });
+
+  it("is the cluster if machines run no images", () => {
+    const hosts = [cluster, host(1, [gpu("a")], { cannotRun: ["image"] })];
+    expect(place(need(image), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
+  });
+});
