@@ -42,7 +42,7 @@ export const needs = {
   browser: [{ probe: ["/usr/bin/chromium", "--version"], debian: "chromium" }],
   /** Public clients from npm that only tests run; `scripts/test.mjs` installs them. */
   clients: [],
-  /** What the node of a cluster runs on; Kubernetes itself is built by `scripts/kubernetes/program.mjs`. */
+  /** What the node of a cluster runs on; Kubernetes itself is built by `scripts/kubernetes/build.mjs`. */
   kubernetes: [
     {
       probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin; containerd --version && runc --version && iptables --version"],

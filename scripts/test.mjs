@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
-import { underWay } from "./kubernetes/program.mjs";
+import { underWay } from "./kubernetes/go.mjs";
 import { installMachineNeeds } from "./machine.mjs";
 import {
   bin,
@@ -65,7 +65,7 @@ async function test() {
     "These tests",
     [...wanted].flatMap((need) => needs[need]),
   );
-  if (wanted.has("kubernetes")) beginBuilding(join(import.meta.dirname, "kubernetes/program.mjs"));
+  if (wanted.has("kubernetes")) beginBuilding(join(import.meta.dirname, "kubernetes/build.mjs"));
   if (wanted.has("python")) await makeVenv(venv, pythonPackages);
   if (wanted.has("newerPython")) await makeVenv(newerVenv, newerPackages);
   if (wanted.has("clients")) await installClients();

@@ -1,0 +1,32 @@
+{{- define "millrace.name" -}}
+{{- default .Chart.Name .Values.nameOverride -}}
+{{- end }}
+
+{{/* The release's name, which need not say twice what it is. */}}
+{{- define "millrace.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains (include "millrace.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "millrace.name" .) | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+{{- end }}
+
+{{- define "millrace.selector" -}}
+app.kubernetes.io/name: {{ include "millrace.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "millrace.labels" -}}
+{{ include "millrace.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* Where workers reach the servers. */}}
+{{- define "millrace.workerUrl" -}}
+{{- $service := printf "http://%s.%s.svc:%v" (include "millrace.fullname" .) .Release.Namespace .Values.service.port -}}
+{{- default $service .Values.workers.url -}}
+{{- end }}

@@ -1,0 +1,267 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parseAllDocuments, parse as parseYaml } from "yaml";
+import { readConfig } from "../../packages/server/src/config.js";
+import { additionsIn } from "../../packages/server/src/providers/kubernetes/additions.js";
+import { startCluster, type TestCluster } from "../../scripts/kubernetes/cluster.mjs";
+import { chart } from "../../scripts/kubernetes/helm.mjs";
+import { builtProgram } from "../../scripts/kubernetes/program.mjs";
+import { root } from "../harness.js";
+import { Helm } from "./helm.js";
+import { clusterStartMs } from "./scene.js";
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly rules?: unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: of many kinds
+  readonly spec?: any;
+}
+
+/** Everything that the chart can make. */
+const everything = {
+  replicas: 3,
+  settings: { MILLRACE_HOST_NAMES: "millrace.example.com", MILLRACE_START_TIMEOUT: 1_200, MILLRACE_RATE_LIMITS: true },
+  env: [{ name: "HTTPS_PROXY", value: "http://192.0.2.1:3128" }],
+  image: { repository: "registry.example/me/millrace", tag: "1", pullSecrets: ["registry"] },
+  workers: {
+    pod: {
+      metadata: { labels: { "kueue.x-k8s.io/queue-name": "workers" } },
+      spec: { nodeSelector: { pool: "workers" }, tolerations: [{ key: "nvidia.com/gpu", operator: "Exists" }] },
+    },
+    networkPolicy: { from: [{ podSelector: {} }], to: [{ podSelector: {} }], except: ["10.0.0.1/32"] },
+  },
+  service: { type: "LoadBalancer", port: 80, annotations: { of: "service" } },
+  ingress: { enabled: true, className: "nginx", annotations: { of: "ingress" }, tlsSecret: "tls" },
+  route: { enabled: true, annotations: { of: "route" }, parentRefs: [{ name: "gateway", namespace: "gateways" }] },
+  serviceMonitor: { enabled: true, labels: { release: "prometheus" }, keySecret: { name: "metrics-key", key: "key" } },
+  networkPolicy: { from: [{ namespaceSelector: {} }] },
+  serviceAccount: { annotations: { of: "account" } },
+  podLabels: { of: "pod" },
+  podAnnotations: { of: "pod" },
+  nodeSelector: { pool: "servers" },
+  tolerations: [{ key: "servers", operator: "Exists", effect: "NoSchedule" }],
+  affinity: { nodeAffinity: {} },
+  priorityClassName: "system-cluster-critical",
+};
+
+let helm: Helm;
+let cluster: TestCluster;
+let folder: string;
+beforeAll(async () => {
+  helm = await Helm.open();
+  cluster = await startCluster({ hasNode: false });
+  folder = mkdtempSync(join(tmpdir(), "millrace-chart-"));
+  writeFileSync(join(folder, "everything.yaml"), JSON.stringify(everything));
+  cluster.kubectl("create", "namespace", "millrace");
+  cluster.kubectl("create", "namespace", "millrace-workers");
+  cluster.apply(
+    kindOf("monitoring.coreos.com", "v1", "ServiceMonitor", {
+      selector: { type: "object", required: ["matchLabels"], properties: { matchLabels: texts } },
+      endpoints: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: {
+            port: { type: "string" },
+            path: { type: "string" },
+            interval: { type: "string", pattern: "^[0-9]+(ms|s|m)$" },
+            authorization: {
+              type: "object",
+              properties: {
+                credentials: {
+                  type: "object",
+                  required: ["key"],
+                  properties: { name: { type: "string" }, key: { type: "string" } },
+                },
+              },
+            },
+          },
+        },
+      },
+    }),
+    kindOf("gateway.networking.k8s.io", "v1", "HTTPRoute", {
+      parentRefs: {
+        type: "array",
+        items: { type: "object", properties: { name: { type: "string" }, namespace: { type: "string" } } },
+      },
+      hostnames: { type: "array", items: { type: "string" } },
+      rules: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: {
+            matches: {
+              type: "array",
+              items: {
+                type: "object",
+                properties: {
+                  path: {
+                    type: "object",
+                    properties: { type: { enum: ["Exact", "PathPrefix"], type: "string" }, value: { type: "string" } },
+                  },
+                },
+              },
+            },
+            timeouts: {
+              type: "object",
+              properties: { request: { type: "string", pattern: "^([0-9]{1,5}(h|m|s|ms)){1,4}$" } },
+            },
+            backendRefs: {
+              type: "array",
+              items: {
+                type: "object",
+                required: ["name"],
+                properties: { name: { type: "string" }, port: { type: "integer" } },
+              },
+            },
+          },
+        },
+      },
+    }),
+  );
+  await cluster.until("wait", "--for=condition=Established", "crd", "--all", "--timeout=1s");
+}, clusterStartMs);
+afterAll(async () => {
+  helm?.close();
+  await cluster?.end();
+  if (folder) rmSync(folder, { recursive: true });
+});
+
+const texts = { type: "object", additionalProperties: { type: "string" } };
+
+/** A kind that clusters get from others, with the fields that the chart may set: the cluster refuses any other. */
+function kindOf(group: string, version: string, kind: string, fields: Readonly<Record<string, unknown>>): object {
+  const plural = `${kind.toLowerCase()}s`;
+  const schema = { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: fields } } } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: {
+      name: `${plural}.${group}`,
+      annotations: { "api-approved.kubernetes.io": "unapproved, of a test" },
+    },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { kind, plural },
+      versions: [{ name: version, served: true, storage: true, schema }],
+    },
+  };
+}
+
+const all = () => ["--values", join(folder, "everything.yaml")];
+
+function manifests(text: string): Manifest[] {
+  return parseAllDocuments(text)
+    .map((each) => each.toJS() as Manifest | null)
+    .filter((each) => each !== null);
+}
+
+/** Asks the API server whether it would take these manifests as they are. */
+async function tried(text: string) {
+  const args = ["kubectl", `--kubeconfig=${cluster.kubeconfig}`, "apply", "--dry-run=server", "--validate=strict"];
+  return spawnSync(await builtProgram(), [...args, "-f", "-"], { input: text, encoding: "utf8" });
+}
+
+describe("the chart", () => {
+  it("has no fault that Helm finds", () => {
+    for (const values of [[], all()]) {
+      const { code, text } = helm.run(["lint", "--strict", chart, ...values]);
+      expect(code, text).toBe(0);
+      expect(text).not.toMatch(/\[(WARNING|ERROR)\]/);
+    }
+  });
+
+  it("makes what a cluster takes, with the defaults and with everything", async () => {
+    for (const values of [[], all()]) {
+      const { code, text } = helm.template(...values);
+      expect(code, text).toBe(0);
+      const { status, stderr, stdout } = await tried(text);
+      expect(status, `${stderr}\n${text}`).toBe(0);
+      expect(stdout.trim().split("\n")).toHaveLength(manifests(text).length);
+      expect(stderr).not.toContain("would violate");
+    }
+    const kinds = manifests(helm.template(...all()).text).map(({ kind }) => kind);
+    expect(kinds).toEqual(expect.arrayContaining(["Ingress", "HTTPRoute", "ServiceMonitor", "PodDisruptionBudget"]));
+  });
+
+  it("gives servers valid settings", () => {
+    const environment = (...values: string[]) => {
+      const deployment = manifests(helm.template(...values).text).find(({ kind }) => kind === "Deployment");
+      const { env } = deployment?.spec.template.spec.containers[0] ?? {};
+      return Object.fromEntries(
+        env.map(({ name, value }: { name: string; value?: string }) => [name, value ?? "10.1.2.3"]),
+      );
+    };
+    const read = (env: Record<string, string>) =>
+      readConfig({
+        ...env,
+        MILLRACE_SERVER_ADDRESS: env.MILLRACE_SERVER_ADDRESS?.replace("$(POD_IP)", "10.1.2.3"),
+        MILLRACE_DATABASE_URL: "postgres://database/millrace",
+        MILLRACE_API_KEY: "mr_a_key_for_this_test_alone",
+        MILLRACE_SEAL_KEY: "00".repeat(32),
+      });
+    expect(read(environment())).toMatchObject({
+      host: "0.0.0.0",
+      workerUrl: "http://millrace.millrace.svc:8000",
+      serverAddress: { host: "10.1.2.3", port: 8_000 },
+      containers: false,
+      localProcesses: false,
+      trustProxy: false,
+      kubernetes: { namespace: "millrace-workers" },
+    });
+    const full = environment(...all());
+    expect(full).toMatchObject({ MILLRACE_RATE_LIMITS: "on", MILLRACE_START_TIMEOUT: "1200" });
+    expect(read(full)).toMatchObject({ workerUrl: "http://millrace.millrace.svc:80", trustProxy: true });
+  });
+
+  it("hands on what every worker's pod has", () => {
+    const { data } = manifests(helm.template(...all()).text).find(({ kind }) => kind === "ConfigMap") ?? {};
+    const path = join(folder, "pod.yaml");
+    writeFileSync(path, data?.["pod.yaml"] ?? "");
+    expect(additionsIn(path)).toEqual(everything.workers.pod);
+  });
+
+  it.each([
+    ["replicas=0", /replicas.*(minimum|greater)/s],
+    ["replica=2", /additional properties.*replica/s],
+    ["settings.MILLRACE_API_KEY=mr_key", /MILLRACE_API_KEY/],
+    ["settings.OTHER=1", /OTHER/],
+    ["route.enabled=true", /parentRefs/],
+    ["workers.namespace=Workers", /namespace/],
+  ])("refuses %s, and says where the fault is", (value, words) => {
+    const { code, text } = helm.template("--set", value);
+    expect(code).not.toBe(0);
+    expect(text).toMatch(words);
+  });
+});
+
+describe("deploy/kubernetes", () => {
+  const text = (name: string) => readFileSync(join(root, "deploy/kubernetes", name), "utf8");
+
+  it("has the chart's manifests, which `node scripts/kubernetes/manifests.mjs` writes", async () => {
+    const rendered = spawnSync(process.execPath, ["scripts/kubernetes/manifests.mjs", "--print"], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    expect(rendered.stdout, rendered.stderr).toBe(text("millrace.yaml"));
+    expect((await tried(text("millrace.yaml"))).status).toBe(0);
+  });
+
+  it("gives a server outside the cluster the rights that the chart gives to one inside", () => {
+    const rulesIn = (manifest: string, kind: string) => manifests(manifest).find((each) => each.kind === kind)?.rules;
+    const ofChart = helm.template().text;
+    for (const kind of ["Role", "ClusterRole"])
+      expect(rulesIn(text("rights.yaml"), kind)).toEqual(rulesIn(ofChart, kind));
+  });
+
+  it("has the version of the service", () => {
+    const { version } = JSON.parse(readFileSync(join(root, "packages/server/package.json"), "utf8"));
+    expect(parseYaml(readFileSync(join(chart, "Chart.yaml"), "utf8"))).toMatchObject({ version, appVersion: version });
+  });
+});
