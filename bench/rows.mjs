@@ -2,6 +2,7 @@
 import { row as balanced } from "./rows/balanced.mjs";
 import { row as billing } from "./rows/billing.mjs";
 import { row as cleanup } from "./rows/cleanup.mjs";
+import { row as cluster } from "./rows/cluster.mjs";
 import { row as cold } from "./rows/cold.mjs";
 import { row as dashboard } from "./rows/dashboard.mjs";
 import { row as full } from "./rows/full.mjs";
@@ -39,4 +40,5 @@ export const rows = [
   balanced,
   resume,
   dashboard,
+  cluster,
 ];

@@ -29,6 +29,7 @@ const everything = {
   env: [{ name: "HTTPS_PROXY", value: "http://192.0.2.1:3128" }],
   image: { repository: "registry.example/me/millrace", tag: "1", pullSecrets: ["registry"] },
   workers: {
+    freeze: true,
     pod: {
       metadata: { labels: { "kueue.x-k8s.io/queue-name": "workers" } },
       spec: { nodeSelector: { pool: "workers" }, tolerations: [{ key: "nvidia.com/gpu", operator: "Exists" }] },
@@ -218,6 +219,7 @@ describe("the chart", () => {
     const full = environment(...all());
     expect(full).toMatchObject({ MILLRACE_RATE_LIMITS: "on", MILLRACE_START_TIMEOUT: "1200" });
     expect(read(full)).toMatchObject({ workerUrl: "http://millrace.millrace.svc:80", trustProxy: true });
+    expect(read(full).kubernetes).toMatchObject({ freezes: true, podFile: "/etc/millrace/pod.yaml" });
   });
 
   it("hands on what every worker's pod has", () => {

@@ -1,4 +1,4 @@
-import { connect, createServer, type Server } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** Stands for a load balancer: passes each connection on to one of the addresses in turn. */
 export interface Forwarder {
@@ -12,12 +12,17 @@ export async function startForwarder(
   targets: () => readonly { readonly host: string; readonly port: number }[],
 ): Promise<Forwarder> {
   let turn = 0;
+  const open = new Set<Socket>();
   const server: Server = createServer((client) => {
     const all = targets();
     const target = all[turn++ % Math.max(1, all.length)];
     if (!target) return client.destroy();
     const onward = connect(target);
     client.pipe(onward).pipe(client);
+    for (const each of [client, onward]) {
+      open.add(each);
+      each.on("close", () => open.delete(each));
+    }
     client.on("error", () => onward.destroy()).on("close", () => onward.destroy());
     onward.on("error", () => client.destroy()).on("close", () => client.destroy());
   });
@@ -25,6 +30,10 @@ export async function startForwarder(
   const { port } = server.address() as { port: number };
   return {
     port,
-    close: () => new Promise((done) => server.close(() => done())),
+    close: () => {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      for (const each of open) each.destroy();
+      return closed;
+    },
   };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { additionsIn } from "../../packages/server/src/providers/kubernetes/additions.js";
@@ -7,33 +7,20 @@ import { builtProgram } from "../../scripts/kubernetes/program.mjs";
 import { blocksOf } from "../docs/guide/blocks.js";
 import { runPage } from "../docs/guide/run-page.js";
 import { freePort } from "../harness.js";
-import { clusterStartMs, pythonCluster } from "./scene.js";
+import { handler, wayBlocks, workerImage } from "./page.js";
+import { clusterStartMs, commandsOf, pythonCluster } from "./scene.js";
 
-/** Follows docs/guide/kubernetes.md on a real cluster, whose node has the page's image already. */
-const page = "kubernetes";
-
-const handler = `
-import runpod
-
-def handler(job):
-    print("hello from the pod")
-    return {"echo": job["input"]["text"]}
-
-runpod.serverless.start({"handler": handler})
-`;
-
+/** Follows docs/guide/kubernetes.md on a real cluster, with the service beside it. */
 let cluster: TestCluster;
 let commands: string;
 beforeAll(async () => {
-  cluster = await pythonCluster("registry.example/me/worker:1", handler);
-  commands = join(cluster.home, "commands");
-  mkdirSync(commands);
-  writeFileSync(join(commands, "kubectl"), `#!/bin/sh\nexec ${await builtProgram()} kubectl "$@"\n`, { mode: 0o755 });
+  cluster = await pythonCluster(workerImage, handler);
+  commands = commandsOf(cluster, { kubectl: `${await builtProgram()} kubectl` });
 }, clusterStartMs);
 afterAll(() => cluster?.end());
 
 it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000 }, async () => {
-  const blocks = blocksOf(page).filter(({ words, language }) => words.test !== undefined && language === "sh");
+  const blocks = wayBlocks("beside");
   const port = String(await freePort());
   const { code, output, report } = await runPage(blocks, {
     env: { PATH: commands, KUBECONFIG: cluster.kubeconfig, MILLRACE_PORT: port, MILLRACE_DEMO: "off" },
@@ -52,7 +39,7 @@ it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000
 });
 
 it("the page's file for pods is one that the service takes, and the cluster too", () => {
-  const [block] = blocksOf(page).filter(({ words }) => words.file === "pods.yaml");
+  const [block] = blocksOf("kubernetes").filter(({ words }) => words.file === "pods.yaml");
   const path = join(cluster.home, "pods.yaml");
   writeFileSync(path, block?.text ?? "");
   const { metadata, spec } = additionsIn(path);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makePythonImage } from "../../scripts/images.mjs";
@@ -17,10 +17,19 @@ export async function pythonCluster(image: string, handler: string): Promise<Tes
   const cluster = await startCluster();
   const folder = mkdtempSync(join(tmpdir(), "millrace-image-"));
   writeFileSync(join(folder, "handler.py"), handler);
-  makePythonImage(cluster, image, { handler: join(folder, "handler.py"), venv: venv() });
+  makePythonImage(cluster, image, { handler: join(folder, "handler.py"), venv: venv(), programs: ["/bin/sh"] });
   rmSync(folder, { recursive: true });
   cluster.kubectl("create", "namespace", namespace);
   return cluster;
+}
+
+/** A folder with commands for a PATH, by name. */
+export function commandsOf(cluster: TestCluster, commands: Readonly<Record<string, string>>): string {
+  const folder = join(cluster.home, "commands");
+  mkdirSync(folder);
+  for (const [name, command] of Object.entries(commands))
+    writeFileSync(join(folder, name), `#!/bin/sh\nexec ${command} "$@"\n`, { mode: 0o755 });
+  return folder;
 }
 
 /** The settings of a server whose workers run in a cluster, which reaches it at the node's gateway. */

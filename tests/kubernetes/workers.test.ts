@@ -1,6 +1,7 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TestCluster } from "../../scripts/kubernetes/cluster.mjs";
-import { allWorkersOf, complete, phasesOf, save, workersOf } from "../e2e/life.js";
+import { allWorkersOf, complete, frozen, phasesOf, save, workersOf } from "../e2e/life.js";
 import { statusOf, submit } from "../e2e/wire.js";
 import { call, makeEndpoint, type TestServer, until } from "../harness.js";
 import { clusterStartMs, namespace, podsIn, pythonCluster, startClusterServer } from "./scene.js";
@@ -25,12 +26,23 @@ let cluster: TestCluster;
 let server: TestServer;
 beforeAll(async () => {
   cluster = await pythonCluster(image, handler);
-  server = await startClusterServer(cluster);
+  server = await startClusterServer(cluster, { MILLRACE_KUBERNETES_FREEZE: "on" });
 }, clusterStartMs);
 afterAll(async () => {
   await server?.end();
   await cluster?.end();
 });
+
+/** The processes of handlers, as this machine sees them. */
+const handlersHere = (): number[] =>
+  readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, "utf8").endsWith("-u\0/handler.py\0") ? [Number(name)] : [];
+    } catch {
+      return []; // it has ended
+    }
+  });
 
 const cpu = { computeType: "CPU", workersMax: 1, idleTimeout: 60 };
 
@@ -60,6 +72,18 @@ describe("a stock Python worker in a pod", () => {
     const secrets = () => cluster.kubectl("get", "secrets", `--namespace=${namespace}`, "--output=name");
     await expect.poll(secrets, { timeout: 30_000 }).toBe("");
   }, 180_000);
+
+  it("is frozen while it is idle, if the endpoint has FlashBoot, and thawed for the next job", async () => {
+    const endpoint = await makeEndpoint(server, image, { ...cpu, idleTimeout: 1, flashboot: true });
+    const first = await complete(server, endpoint);
+    await frozen(server, endpoint, ...handlersHere());
+    expect(handlersHere()).toHaveLength(1);
+    const next = await complete(server, endpoint);
+    expect(next.workerId).toBe(first.workerId);
+    expect(next.delayTime).toBeLessThan(first.delayTime);
+    await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+    await expect.poll(() => podsIn(cluster), { timeout: 30_000 }).toEqual([]);
+  }, 120_000);
 
   it("outlives its server, is found by the next one, and finishes its job", async () => {
     const endpoint = await makeEndpoint(server, image, cpu);

@@ -98,7 +98,10 @@ describe.concurrent("servers that start", { timeout: 120_000 }, () => {
   });
 
   it("on a database server without that database are refused with one sentence", async () => {
-    await expectRefused({ MILLRACE_DATABASE_URL: postgres.url("nobodys") }, /database "nobodys" does not exist/);
+    await expectRefused(
+      { MILLRACE_DATABASE_URL: postgres.url("nobodys") },
+      /^The database server does not let us in \(database "nobodys" does not exist\): check MILLRACE_DATABASE_URL\.$/,
+    );
   });
 
   it("with a clock that is off by seconds are refused with one sentence", async () => {

@@ -55,6 +55,7 @@ export interface KubernetesConfig {
   readonly namespace: string | undefined;
   /** The file with what every pod has besides. */
   readonly podFile: string | undefined;
+  readonly freezes: boolean;
   readonly storageClass: string | undefined;
   readonly accessMode: string;
   readonly memoryGb: number;
@@ -137,6 +138,7 @@ const kubernetesOf = (s: Settings): KubernetesConfig | undefined =>
         context: s.MILLRACE_KUBERNETES_CONTEXT,
         namespace: s.MILLRACE_KUBERNETES_NAMESPACE,
         podFile: s.MILLRACE_KUBERNETES_POD,
+        freezes: s.MILLRACE_KUBERNETES_FREEZE === "on",
         storageClass: s.MILLRACE_KUBERNETES_STORAGE_CLASS,
         memoryGb: s.MILLRACE_KUBERNETES_MEMORY,
         gpuMemoryGb: s.MILLRACE_KUBERNETES_GPU_MEMORY,

@@ -163,6 +163,10 @@ export const settings = Type.Object({
     1,
     65_536,
   ),
+  MILLRACE_KUBERNETES_FREEZE: onOff(
+    "Whether idle workers of FlashBoot endpoints are frozen in their pods, by a command that is run there. It needs the right to create and get pods/exec, and images with a shell.",
+    "off",
+  ),
   MILLRACE_KUBERNETES_STORAGE_CLASS: Type.Optional(
     Type.String({
       minLength: 1,

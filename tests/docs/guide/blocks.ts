@@ -10,6 +10,7 @@ import { root } from "../../harness.js";
  * - `stops`: like Ctrl-C in the other terminal, it first ends what goes on in the background.
  * - `output`: what the command above prints; `…` stands for anything within a line.
  * - `test=FILE`: that test runs it, because it needs more than a shell.
+ * - `way=NAME`: it is part of one of the page's ways to the same end, of which a test follows one.
  * - `hardware`: it needs a GPU or changes the machine; only its syntax is checked.
  */
 export interface Block {

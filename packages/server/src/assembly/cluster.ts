@@ -53,7 +53,7 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
     const access = findAccess(env, kubernetes.context);
     const namespace = kubernetes.namespace ?? access.namespace ?? "default";
     const cluster = new Cluster(access);
-    const lacks = await missingRights(cluster, namespace);
+    const lacks = await missingRights(cluster, namespace, kubernetes);
     const place = `${access.server} ${namespace}`;
     const known = opening.kept.read();
     if ("away" in lacks) {
@@ -74,6 +74,7 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
       gpuResource: kubernetes.gpuResource,
       gpuLabel: kubernetes.gpuLabel,
       claims,
+      freezes: kubernetes.freezes,
       additions: kubernetes.podFile === undefined ? {} : additionsIn(kubernetes.podFile),
       warn,
     });

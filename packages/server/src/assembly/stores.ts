@@ -43,7 +43,7 @@ async function openShared(url: string, { serverId, clock, emit, rings }: Opening
       clock.follow?.(ahead);
       return stores;
     } catch (error) {
-      if (!isUnreachable(error)) throw error;
+      if (!isUnreachable(error)) throw isRefused(error) ? new Error(refusedWords(error)) : error;
       if (clock.now() > giveUpAt) {
         const code = (error as { code?: string }).code ?? (error as Error).message;
         throw new Error(`The database cannot be reached (${code}): check MILLRACE_DATABASE_URL, and that it runs.`);
@@ -54,3 +54,9 @@ async function openShared(url: string, { serverId, clock, emit, rings }: Opening
     }
   }
 }
+
+/** Whether the database does not let us in, or is not there: SQLSTATE classes 28 and 3D. */
+const isRefused = (error: unknown): error is Error => /^(28|3D)/.test((error as { code?: string }).code ?? "");
+
+const refusedWords = ({ message }: Error): string =>
+  `The database server does not let us in (${message}): check MILLRACE_DATABASE_URL.`;

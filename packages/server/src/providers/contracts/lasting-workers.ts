@@ -4,16 +4,7 @@ import { type ContractScene, endOf, id } from "./scene.js";
 /** What every provider promises about workers that are paused, and about those that outlive their server. */
 export function lastingWorkersContract(scene: ContractScene): void {
   const { launch, start } = scene;
-  if (scene.abilities.cannotFreeze) {
-    it("says of each worker that it cannot be frozen, and leaves it running when asked to", async () => {
-      const { handle, puppet } = await start();
-      expect(handle.isUnfreezable).toBe(true);
-      await scene.provider.pause(id);
-      expect(await puppet.ask("hello")).toBe("hello");
-      await scene.provider.resume(id);
-      expect(await scene.provider.look(id)).toEqual({ state: "running", handle });
-    });
-  } else pausedContract(scene);
+  pausedContract(scene);
 
   describe("after the server that started it has left", () => {
     it("a worker lives on, is found again, and its end is reported to the next server", async () => {
@@ -47,7 +38,7 @@ export function lastingWorkersContract(scene: ContractScene): void {
   });
 }
 
-/** What is promised about paused workers by those who can pause them. */
+/** What is promised about paused workers. */
 function pausedContract(scene: ContractScene): void {
   const { start } = scene;
   describe("paused", () => {

@@ -24,8 +24,6 @@ export interface OpenedProvider {
 
 /** What not every provider can do. */
 export interface Abilities {
-  /** Its workers are told to be unfreezable, and pausing them does nothing. */
-  readonly cannotFreeze?: true;
   /** It does not know which pipe a line came from. */
   readonly mixesPipes?: true;
 }

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import { Agent, type Dispatcher, ProxyAgent, request, WebSocket } from "undici";
 import { realTime } from "../../clock.js";
 import { FairLine } from "../../domain/fair-line.js";
 import { limits } from "../../limits/index.js";
@@ -85,6 +85,16 @@ export class Cluster {
     return (await this.#send("GET", path, { ...call, lasts: true })).body;
   }
 
+  /** Opens a WebSocket, which has one of these protocols. Whether the server accepts it, its events say. */
+  async socket(path: string, protocols: string[]): Promise<WebSocket> {
+    const credential = await this.#credential();
+    return new WebSocket(`${this.server.replace(/^http/, "ws")}${path}`, {
+      protocols,
+      dispatcher: this.#connectionsFor(credential).streams,
+      headers: { "user-agent": "millrace", ...authorizationOf(credential) },
+    });
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#connections?.calls.destroy(), this.#connections?.streams.destroy()]);
   }
@@ -113,12 +123,6 @@ export class Cluster {
       value === undefined ? [] : [[name, String(value)]],
     ) as [string, string][];
     const search = asked.length === 0 ? "" : `?${new URLSearchParams(asked)}`;
-    const authorization =
-      credential.token !== undefined
-        ? { authorization: `Bearer ${credential.token}` }
-        : credential.basic !== undefined
-          ? { authorization: `Basic ${credential.basic}` }
-          : {};
     try {
       return await request(`${this.server}${path}${search}`, {
         method,
@@ -126,7 +130,7 @@ export class Cluster {
         headers: {
           accept: "application/json",
           "user-agent": "millrace",
-          ...authorization,
+          ...authorizationOf(credential),
           ...(body === undefined ? {} : { "content-type": type }),
         },
         body: body === undefined ? null : JSON.stringify(body),
@@ -193,6 +197,11 @@ export class Cluster {
     const why = `does not answer (${code ?? message})`;
     return new ClusterAway(`the cluster ${why}`, `the cluster at ${this.server} ${why}`);
   }
+}
+
+function authorizationOf({ token, basic }: Credential): Record<string, string> {
+  if (token !== undefined) return { authorization: `Bearer ${token}` };
+  return basic === undefined ? {} : { authorization: `Basic ${basic}` };
 }
 
 /** Kubernetes' own words in a refusal; none if a proxy has refused. */

@@ -64,6 +64,7 @@ async function open(): Promise<OpenedProvider> {
       gpuLabel: "nvidia.com/gpu.product",
       additions: {},
       pullMs: 1_000,
+      freezes: true,
     });
   let provider = make();
   return {
@@ -85,4 +86,4 @@ async function open(): Promise<OpenedProvider> {
   };
 }
 
-providerContract("A pod", open, { cannotFreeze: true, mixesPipes: true });
+providerContract("A pod", open, { mixesPipes: true });

@@ -25,6 +25,8 @@ export interface KubernetesOptions extends PodSettings {
   readonly cluster: Cluster;
   readonly namespace: string;
   readonly logsDir: string;
+  /** Whether workers may be frozen, by a command in their pods. */
+  readonly freezes?: boolean;
   /** How long an image may fail to be pulled before its worker's start has failed. */
   readonly pullMs?: number;
   /** Where volumes are kept; without it, their claims are there already. */
@@ -45,6 +47,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   readonly #killed = new Set<string>();
   /** How workers ended whose pods are gone. */
   readonly #ends = new Map<string, Exit>();
+  readonly #freezable = new Map<string, { readonly uid: string; readonly canFreeze: boolean }>();
   readonly #logs = new Map<string, PodLog>();
   /** What is masked in the logs of workers that are about to start. */
   readonly #hidden = new Map<string, HiddenTexts>();
@@ -88,7 +91,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
       const { pullMs = limits.podPullMs } = this.#options;
       const seen = await new PodStart(this.#pods, this.#watch, spec, { starting, pullMs }).run();
       await this.#follow(seen);
-      return handleOf(workerId, seen);
+      return handleOf(workerId, seen, await this.#canFreeze(seen));
     } catch (error) {
       this.#hidden.delete(workerId);
       throw error;
@@ -102,13 +105,35 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     if (!pod) return exit ? { state: "ended", exit } : absent;
     const seen = seenPod(pod);
     if (seen.isRunning || seen.ended) await this.#follow(seen, pod);
-    return sightingOf(seen, this.#killed.has(workerId));
+    return sightingOf(seen, this.#killed.has(workerId), seen.isRunning && (await this.#canFreeze(seen)));
   }
 
-  pause = async (): Promise<void> => {};
-  resume = async (): Promise<void> => {};
+  /** Whether a pod's image has what freezes it. Asked once: it takes 0.1 s. */
+  async #canFreeze({ workerId, uid }: SeenPod): Promise<boolean> {
+    if (!this.#options.freezes) return false;
+    const known = this.#freezable.get(workerId);
+    if (known?.uid === uid) return known.canFreeze;
+    const canFreeze = await this.#pods.signalAll(workerId, "0").catch(() => undefined);
+    if (canFreeze !== undefined) this.#freezable.set(workerId, { uid, canFreeze });
+    return canFreeze ?? false;
+  }
+
+  pause = (workerId: string): Promise<void> => this.#signal(workerId, "STOP");
+  resume = (workerId: string): Promise<void> => this.#signal(workerId, "CONT");
+
+  async #signal(workerId: string, signal: "STOP" | "CONT"): Promise<void> {
+    if (!this.#options.freezes) return;
+    try {
+      await this.#pods.signalAll(workerId, signal);
+    } catch (error) {
+      const pod = await this.#pods.find(workerId);
+      if (pod && !isOver(seenPod(pod))) throw error;
+    }
+  }
 
   async stop(workerId: string): Promise<void> {
+    // a frozen worker would not hear of it
+    if (this.#freezable.get(workerId)?.canFreeze) await this.resume(workerId).catch(ignored);
     if (!(await this.#pods.stop(workerId))) this.#tell(workerId);
   }
 
@@ -158,7 +183,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     log?.leave();
     if (pod) await this.#pods.remove(workerId, pod.metadata?.uid);
     this.#logs.delete(workerId);
-    for (const each of [this.#killed, this.#ends, this.#hidden]) each.delete(workerId);
+    for (const each of [this.#killed, this.#ends, this.#hidden, this.#freezable]) each.delete(workerId);
   }
 
   onEnd(listener: (workerId: string) => void): () => void {

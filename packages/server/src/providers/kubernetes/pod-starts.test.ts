@@ -9,7 +9,7 @@ import { type ImageSpec, left, type Starting, StartUnsure } from "../../provider
 import { follower } from "../contracts/log-lines.js";
 import { findAccess } from "./access.js";
 import { Cluster } from "./cluster.js";
-import { KubernetesProvider } from "./kubernetes-provider.js";
+import { type KubernetesOptions, KubernetesProvider } from "./kubernetes-provider.js";
 import { namespaceUid } from "./rights.js";
 
 const image = "millrace.test/busybox:1";
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 /** The provider of another server. */
-function open(url?: string): KubernetesProvider {
+function open(url?: string, more: Partial<KubernetesOptions> = {}): KubernetesProvider {
   const access = findAccess({ KUBECONFIG: cluster.kubeconfig }, undefined);
   const provider = new KubernetesProvider({
     cluster: new Cluster(url === undefined ? access : { ...access, server: url }),
@@ -46,6 +46,7 @@ function open(url?: string): KubernetesProvider {
     gpuResource: "nvidia.com/gpu",
     gpuLabel: "nvidia.com/gpu.product",
     additions: {},
+    ...more,
   });
   opened.push(provider);
   return provider;
@@ -182,4 +183,13 @@ it("A cluster is known by its namespace's uid", async () => {
   const access = findAccess({ KUBECONFIG: cluster.kubeconfig }, undefined);
   const uid = await namespaceUid(new Cluster(access), namespace);
   expect(uid).toBe(cluster.kubectl("get", "namespace", namespace, "--output=jsonpath={.metadata.uid}"));
+});
+
+it("A worker is frozen only where that is allowed, and where its image has a shell", async () => {
+  const asked = await open().start(spec("one"));
+  expect(asked.isUnfreezable).toBe(true);
+  await open().pause(workerId);
+  // this image has busybox, and no `sh`
+  const allowed = open(undefined, { freezes: true });
+  expect(await allowed.look(workerId)).toMatchObject({ state: "running", handle: { isUnfreezable: true } });
 });

@@ -35,7 +35,7 @@ export const isOfAttempt = ({ metadata, spec: made }: Pod, spec: ImageSpec): boo
 export const environmentOf = (spec: PodSpec | undefined): string | undefined =>
   spec?.containers[0]?.envFrom?.[0]?.secretRef?.name;
 
-const containerName = "worker";
+export const containerName = "worker";
 export const workerLabel = "millrace.worker";
 export const installationLabel = "millrace.installation";
 const hiddenAnnotation = "millrace.hidden";

@@ -4,7 +4,8 @@ import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
 import type { Claims } from "./claims.js";
 import { type Cluster, statusOf } from "./cluster.js";
-import { environmentOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
+import { execIn } from "./exec.js";
+import { containerName, environmentOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
 import type { SeenPod } from "./seen-pod.js";
 
 const background = { propagationPolicy: "Background" };
@@ -64,6 +65,19 @@ export class Pods {
       await unlessGone(this.#cluster.ask("DELETE", `${this.#namespace}/secrets/${body.metadata?.name}`));
       await make();
     }
+  }
+
+  /**
+   * Stops or continues all processes of a worker. Only a shell of its own can do that: false if its image has none. The
+   * shell does not stop itself.
+   */
+  async signalAll(workerId: string, signal: "STOP" | "CONT" | "0"): Promise<boolean> {
+    const command = ["sh", "-c", `kill -${signal} -1`];
+    const { code, message } = await execIn(this.#cluster, `${this.path}/${nameOf(workerId)}`, containerName, command);
+    // 126 and 127: there is no shell, or no such command in it
+    if (code === undefined || code === 126 || code === 127) return false;
+    if (code !== 0) throw new Error(`kill -${signal} in its pod has failed (${code}): ${message}`);
+    return true;
   }
 
   /** Has a worker's leader asked to stop; its pod and log stay. False if there is no pod. */

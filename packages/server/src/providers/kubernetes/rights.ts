@@ -10,6 +10,9 @@ const needed: readonly (readonly [resource: string, verbs: readonly string[]])[]
   ["persistentvolumeclaims", ["create", "list", "delete"]],
 ];
 
+/** What freezing workers needs besides: until version 1.34 `get` is asked for, and from 1.35 on `create` too. */
+const toFreeze: typeof needed = [["pods/exec", ["create", "get"]]];
+
 /** Identifies a namespace, and by that its cluster, for ever. */
 export async function namespaceUid(cluster: Cluster, namespace: string): Promise<string> {
   const { metadata } = await cluster.ask<Namespace>("GET", `/api/v1/namespaces/${namespace}`);
@@ -24,8 +27,11 @@ interface Review {
 export async function missingRights(
   cluster: Cluster,
   namespace: string,
+  { freezes }: { readonly freezes: boolean },
 ): Promise<{ readonly missing: readonly string[] } | { readonly away: string }> {
-  const asked = needed.flatMap(([resource, verbs]) => verbs.map((verb) => ({ resource, verb })));
+  const asked = [...needed, ...(freezes ? toFreeze : [])].flatMap(([resource, verbs]) =>
+    verbs.map((verb) => ({ resource, verb })),
+  );
   try {
     const missing = await Promise.all(
       asked.map(async ({ resource: name, verb }) => {

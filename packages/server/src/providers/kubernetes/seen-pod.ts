@@ -62,20 +62,20 @@ export const isOver = ({ phase, ended }: SeenPod): boolean =>
   ended !== undefined || phase === "Failed" || phase === "Succeeded";
 
 /** How a worker is found again: its pod, and the address that the whole cluster reaches. */
-export const handleOf = (workerId: string, seen?: SeenPod): WorkerHandle => ({
+export const handleOf = (workerId: string, seen?: SeenPod, canFreeze = false): WorkerHandle => ({
   provider: "kubernetes",
   ref: { pod: nameOf(workerId), ...(seen ? { uid: seen.uid } : {}) },
   network: { reachedFrom: "anywhere", ...(seen?.address ? { address: seen.address } : {}) },
-  isUnfreezable: true,
+  ...(canFreeze ? {} : { isUnfreezable: true as const }),
 });
 
 /** A worker without a pod. Names are unique in a cluster: it runs nowhere else. */
 export const absent: Sighting = { state: "unknown", why: "its pod was gone", isAbsent: true };
 
 /** A pod's state as its cluster reports it; `isOurs`: whether we killed it. */
-export function sightingOf(seen: SeenPod, isOurs: boolean): Sighting {
+export function sightingOf(seen: SeenPod, isOurs: boolean, canFreeze = false): Sighting {
   if (isOver(seen)) return { state: "ended", exit: exitOf(seen, isOurs) };
-  if (seen.isRunning) return { state: "running", handle: handleOf(seen.workerId, seen) };
+  if (seen.isRunning) return { state: "running", handle: handleOf(seen.workerId, seen, canFreeze) };
   // made by a server that has ended meanwhile, and never started
   return { state: "unknown", why: "its pod had not started", isAbsent: true };
 }

@@ -1,0 +1,66 @@
+import type { WebSocket } from "undici";
+import { realTime } from "../../clock.js";
+import { limits } from "../../limits/index.js";
+import { type Cluster, ClusterAway, ClusterRefusal } from "./cluster.js";
+
+/** What a command in a pod has come to: its exit code; undefined if it could not be started. */
+export interface ExecEnd {
+  readonly code: number | undefined;
+  /** Why it was no success, in Kubernetes' words. */
+  readonly message: string;
+}
+
+interface Status {
+  readonly status?: string;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
+}
+
+/** The channel on which Kubernetes says how the command ended. */
+const statusChannel = 3;
+
+/** Runs a command in a pod's container. Throws {@link ClusterRefusal} or {@link ClusterAway}. */
+export async function execIn(
+  cluster: Cluster,
+  pod: string,
+  container: string,
+  command: readonly string[],
+): Promise<ExecEnd> {
+  const query = new URLSearchParams({ container, stderr: "true" });
+  for (const word of command) query.append("command", word);
+  const socket = await cluster.socket(`${pod}/exec?${query}`, ["v4.channel.k8s.io"]);
+  const late = realTime.abortAfter(limits.clusterAnswerMs);
+  const close = () => socket.close();
+  late.addEventListener("abort", close);
+  try {
+    return endIn(await statusOn(socket));
+  } finally {
+    late.removeEventListener("abort", close);
+    socket.close();
+  }
+}
+
+/** Resolves with what the status channel says; rejects if the connection ends before. */
+function statusOn(socket: WebSocket): Promise<Status> {
+  socket.binaryType = "arraybuffer";
+  return new Promise((resolve, reject) => {
+    socket.addEventListener("message", ({ data }) => {
+      const bytes = Buffer.from(data as ArrayBuffer);
+      if (bytes[0] !== statusChannel || bytes.length < 2 || bytes.length > limits.clusterMessageCharsMax) return;
+      resolve(JSON.parse(bytes.toString("utf8", 1)) as Status);
+    });
+    // the reason of a refused upgrade is not told
+    const failed = () => reject(new ClusterAway("the cluster did not run a command in its pod"));
+    socket.addEventListener("error", failed);
+    socket.addEventListener("close", failed);
+  });
+}
+
+function endIn({ status, message = "", reason, details }: Status): ExecEnd {
+  if (status === "Success") return { code: 0, message: "" };
+  const code = details?.causes?.find((cause) => cause.reason === "ExitCode")?.message;
+  if (reason === "InternalError" || reason === "NonZeroExitCode")
+    return { code: code === undefined ? undefined : Number(code), message };
+  throw new ClusterRefusal(500, reason ?? "", message);
+}

@@ -1,0 +1,147 @@
+import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { TestCluster } from "../../scripts/kubernetes/cluster.mjs";
+import { builtHelm } from "../../scripts/kubernetes/helm.mjs";
+import { builtProgram } from "../../scripts/kubernetes/program.mjs";
+import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
+import { runPage } from "../docs/guide/run-page.js";
+import { freePort, until } from "../harness.js";
+import { type Forwarder, startForwarder } from "./forwarder.js";
+import { handler, wayBlocks, workerImage } from "./page.js";
+import { clusterStartMs, commandsOf, pythonCluster } from "./scene.js";
+import { makeServerImage } from "./server-image.js";
+
+/**
+ * Follows docs/guide/kubernetes.md with the servers in the cluster, and goes on with what it has installed. The cluster
+ * has neither a proxy for services nor names: forwarders stand for the former, and addresses for the latter.
+ */
+let cluster: TestCluster;
+let postgres: TestPostgres;
+let commands: string;
+let databaseUrl: string;
+/** Of the chart's Service. */
+let url: string;
+let learning: NodeJS.Timeout;
+const forwarders: Forwarder[] = [];
+beforeAll(async () => {
+  cluster = await pythonCluster(workerImage, handler);
+  makeServerImage(cluster, "registry.example/me/millrace:1");
+  postgres = await startPostgres();
+  const { gateway } = cluster;
+  const forward = async (...asked: Parameters<typeof startForwarder>) => {
+    const forwarder = await startForwarder(...asked);
+    forwarders.push(forwarder);
+    return forwarder;
+  };
+  const at = (port: number | string) => () => [{ host: "127.0.0.1", port: Number(port) }];
+  const database = await forward(gateway, at(postgres.port));
+  const api = await forward(gateway, at(new URL(cluster.url).port));
+  const service = await forward(gateway, () => known);
+  learning = setInterval(learnAddresses, 1_000);
+  url = `http://${gateway}:${service.port}`;
+  writeFileSync(
+    join(cluster.home, "values.json"),
+    JSON.stringify({
+      workers: { url },
+      env: [
+        { name: "KUBERNETES_SERVICE_HOST", value: gateway },
+        { name: "KUBERNETES_SERVICE_PORT", value: String(api.port) },
+      ],
+      resources: { requests: { cpu: "50m", memory: "256Mi" } },
+    }),
+  );
+  const asHere = new URL(postgres.url());
+  asHere.host = `${gateway}:${database.port}`;
+  databaseUrl = asHere.href;
+  commands = commandsOf(cluster, {
+    kubectl: `${await builtProgram()} kubectl`,
+    helm: await builtHelm(),
+  });
+}, clusterStartMs);
+afterAll(async () => {
+  clearInterval(learning);
+  for (const each of forwarders) await each.close();
+  await cluster?.end();
+  await postgres?.end();
+});
+
+interface Pod {
+  readonly metadata: { readonly name: string };
+  readonly status: object;
+}
+const get = (...args: string[]) => JSON.parse(cluster.kubectl("get", ...args, "--output=json")).items;
+const serverPods = (): Pod[] => get("pods", "--namespace=millrace");
+
+/** The addresses behind the chart's Service, as a proxy for services learns them. */
+let known: { host: string; port: number }[] = [];
+function learnAddresses(): void {
+  const slices = get("endpointslices", "--namespace=millrace", "--selector=kubernetes.io/service-name=millrace");
+  type Slice = { endpoints: { addresses: string[]; conditions: { ready: boolean } }[]; ports: { port: number }[] };
+  known = slices.flatMap(({ endpoints, ports }: Slice) =>
+    (endpoints ?? []).flatMap(({ addresses, conditions }) =>
+      conditions.ready ? addresses.map((host) => ({ host, port: ports[0]?.port ?? 0 })) : [],
+    ),
+  );
+}
+
+it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000 }, async () => {
+  const port = String(await freePort());
+  const { code, output, report } = await runPage(wayBlocks("inside"), {
+    env: { PATH: commands, KUBECONFIG: cluster.kubeconfig },
+    instead: {
+      "postgres://millrace:password@database.example:5432/millrace": databaseUrl,
+      "--wait \\": `--wait --timeout 150s --values ${join(cluster.home, "values.json")} \\`,
+      "8000:8000": `${port}:8000`,
+      "http://127.0.0.1:8000": `http://127.0.0.1:${port}`,
+    },
+  });
+  const stateOf = ({ metadata, status }: Pod) =>
+    `${JSON.stringify(status)}\n${cluster.kubectl("logs", metadata.name, "--namespace=millrace")}`;
+  expect(code, code === 0 ? "" : `${report}\n${serverPods().map(stateOf).join("\n")}`).toBe(0);
+  const printed = [...output.values()].join("\n");
+  expect(printed, report).toContain('"status":"COMPLETED"');
+  expect(printed, report).toMatch(/millrace-\w{14} +1\/1 +Running/);
+  expect(printed, report).toContain("hello from the pod");
+});
+
+it("no request and no job notices that its servers are replaced", { timeout: 240_000 }, async () => {
+  const secret = cluster.kubectl("get", "secret", "millrace", "--namespace=millrace", "--output=json");
+  const key = Buffer.from(JSON.parse(secret).data.MILLRACE_API_KEY, "base64").toString();
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const read = async (path: string) => (await fetch(`${url}${path}`, { headers })).json();
+  const [{ id: endpoint }] = (await read("/v1/endpoints")) as [{ id: string }];
+  const body = JSON.stringify({ input: { text: "long", seconds: 40 } });
+  const asked = await fetch(`${url}/v2/${endpoint}/run`, { method: "POST", headers, body });
+  const { id } = (await asked.json()) as { id: string };
+  const status = async () => {
+    const reply = await fetch(`${url}/v2/${endpoint}/status/${id}`, { headers: { ...headers, connection: "close" } });
+    return reply.status === 200
+      ? ((await reply.json()) as { status: string; retries?: number })
+      : { status: reply.status };
+  };
+  await until(async () => (await status()).status === "IN_PROGRESS", 60_000);
+
+  const before = serverPods().map(({ metadata }) => metadata.name);
+  cluster.kubectl("rollout", "restart", "deployment/millrace", "--namespace=millrace");
+  const isReplaced = () =>
+    serverPods().length === 2 && serverPods().every(({ metadata }) => !before.includes(metadata.name));
+  const seen = new Set<unknown>();
+  await until(async () => {
+    seen.add((await status()).status);
+    return isReplaced();
+  }, 150_000);
+  expect([...seen].filter((each) => each !== "IN_PROGRESS" && each !== "COMPLETED")).toEqual([]);
+  await until(async () => (await status()).status === "COMPLETED", 60_000);
+  expect(await status()).toMatchObject({ output: { echo: "long" }, retries: 0 });
+});
+
+it("its removal leaves the workers' namespace, with what is in it", { timeout: 90_000 }, async () => {
+  const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
+  execFileSync(await builtHelm(), ["uninstall", "millrace", "--namespace", "millrace", "--wait"], { env });
+  expect(cluster.kubectl("get", "namespace", "millrace-workers", "--output=name")).toBe("namespace/millrace-workers");
+  expect(
+    get("deployments,roles,networkpolicies", "--all-namespaces", "--selector=app.kubernetes.io/instance=millrace"),
+  ).toEqual([]);
+});
