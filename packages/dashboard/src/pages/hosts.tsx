@@ -55,7 +55,7 @@ type GpuType = NonNullable<NonNullable<HostView["cluster"]>["gpuTypes"]>[number]
 /** A cluster does not tell its GPUs apart. */
 function ClusterGpus({ id, types }: { readonly id: string; readonly types: readonly GpuType[] | undefined }) {
   if (!types) return <p className="note">Its GPUs are not known: the service may not list its nodes.</p>;
-  if (types.length === 0) return <p className="note">No node has a GPU now.</p>;
+  if (types.length === 0) return <p className="note">No node has a label that names the type of its GPUs.</p>;
   return <Table label={`GPUs of cluster ${id}`} rows={types} columns={typeColumns} keyOf={({ name }) => name} />;
 }
 

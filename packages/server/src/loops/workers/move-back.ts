@@ -1,3 +1,4 @@
+import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
@@ -5,27 +6,33 @@ import { hasMachineFor } from "../../operations/workers/place-worker.js";
 import { stopWorker } from "../../operations/workers/worker-life.js";
 
 type Moving = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
+type Look = (mine: readonly LiveWorker[], now: number) => Promise<number | undefined>;
 
 /**
- * Stops a worker for which its cluster has found no room for a while, if a machine has room now: its successor starts
- * there. One at a time, so that several do not leave for the same room. Returns when to look next.
+ * Stops a worker for which its cluster has found no room for a while, if a machine has room now: its successor is placed
+ * there. The next one follows after a while, when that room is taken, and only if no worker waits for it already. The
+ * result returns when to look next.
  */
-export async function moveBack(needs: Moving, mine: readonly LiveWorker[], now: number): Promise<number | undefined> {
-  const unplaced = mine.filter(({ unplacedSince }) => unplacedSince !== undefined);
-  if (unplaced.length === 0) return undefined;
-  const isLeaving = unplaced.some(({ row }) => row.wanted === "stopped");
-  const late = unplaced
-    .filter(({ unplacedSince = now }) => now - unplacedSince >= limits.clusterRoomMs)
-    .sort((a, b) => a.row.no - b.row.no);
-  // workers of a version find the same
-  const seen = new Set<string>();
-  for (const worker of isLeaving ? [] : late) {
-    const version = `${worker.row.endpointNo}/${worker.row.version}`;
-    if (seen.has(version) || worker.row.wanted !== "running") continue;
-    seen.add(version);
-    if (!(await hasMachineFor(needs, worker))) continue;
-    await stopWorker(needs, worker, "a machine has room for it, and the cluster has none", needs.here.stopGraceMs);
-    break;
-  }
-  return now + limits.netMs;
+export function movesBack(needs: Moving): Look {
+  let movedAt = Number.NEGATIVE_INFINITY;
+  const isLate = ({ row, unplacedSince }: LiveWorker, now: number) =>
+    row.wanted === "running" && unplacedSince !== undefined && now - unplacedSince >= limits.clusterRoomMs;
+
+  return async (mine, now) => {
+    if (!mine.some(({ unplacedSince }) => unplacedSince !== undefined)) return undefined;
+    const isAwaited = needs.registry.liveWorkers().some(({ row }) => isThrottled(row) && row.wanted === "running");
+    const late = isAwaited || now - movedAt < limits.clusterRoomMs ? [] : mine.filter((worker) => isLate(worker, now));
+    // workers of a version find the same
+    const seen = new Set<string>();
+    for (const worker of late.sort((a, b) => a.row.no - b.row.no)) {
+      const version = `${worker.row.endpointNo}/${worker.row.version}`;
+      if (seen.has(version)) continue;
+      seen.add(version);
+      if (!(await hasMachineFor(needs, worker)) || !isLate(worker, now)) continue;
+      await stopWorker(needs, worker, "a machine has room for it, and the cluster has none", needs.here.stopGraceMs);
+      movedAt = now;
+      break;
+    }
+    return now + limits.netMs;
+  };
 }

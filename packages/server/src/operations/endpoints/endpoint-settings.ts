@@ -120,7 +120,8 @@ function assign<Field extends (typeof plain)[number]>(
 
 /** Refuses a cluster where there is none. */
 function checkPlace({ here, registry }: Checking, place: Place | null | undefined): void {
-  if (place !== "cluster" || here.volumes.inCluster || registry.hosts.some(({ cluster }) => cluster)) return;
+  const hosts = [...here.hosts().map(({ facts }) => facts), ...registry.hosts];
+  if (place !== "cluster" || here.volumes.inCluster || hosts.some(({ cluster }) => cluster)) return;
   throw invalid("'place' is cluster, and no cluster runs workers here; MILLRACE_KUBERNETES adds one.");
 }
 

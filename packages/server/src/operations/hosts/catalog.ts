@@ -31,8 +31,8 @@ export function gpuAvailability(
   { count = 1, dataCenterId, minCuda }: Wish = {},
 ): Availability {
   const hosts = hostsIn(needs, dataCenterId);
-  // its nodes are not known: a worker may wait for one there
-  const mayHave = hosts.some(({ cluster }) => cluster && !cluster.gpuTypes);
+  // a cluster may have nodes that are not known, or add some when a worker waits for them
+  const mayHave = hosts.some(({ cluster }) => cluster);
   if (hosts.some(({ gpusEnforced }) => !gpusEnforced)) return "HIGH";
   const held = new Set(
     needs.registry.liveWorkers().flatMap(({ row }) => row.resources?.gpus.map(({ id }) => id) ?? []),

@@ -46,9 +46,23 @@ function hostsFor({ settings }: Endpoint, hosts: readonly HostView[]): readonly 
 }
 
 /** Where an endpoint's workers may run. A directory is a machine's, wherever images run. */
-function whereOf({ here }: Looking, { settings }: Endpoint, { source }: Need): Where {
-  const order = source === "directory" ? (["machines"] as const) : here.places;
-  return { ...settings, places: settings.place === undefined ? order : [settings.place] };
+function whereOf(needs: Looking, endpoint: Endpoint, { source }: Need): Where {
+  const { settings } = endpoint;
+  if (settings.place !== undefined) return { ...settings, places: [settings.place] };
+  const where: Where = { ...settings, places: source === "directory" ? ["machines"] : needs.here.places };
+  const isSecond = where.places.indexOf("machines") === 1;
+  return isSecond && hasLeftCluster(needs, endpoint) ? machinesFirst(where) : where;
+}
+
+/** Whether a worker of this endpoint has just left a cluster without room, where it was to run first. */
+function hasLeftCluster({ registry, clock, here }: Looking, { no }: Endpoint): boolean {
+  const now = clock.now();
+  const clusters = liveHosts({ registry, clock, here }).filter(({ cluster }) => cluster);
+  return [...registry.workersOf(no), ...registry.endedWorkersOf(no)].some(({ row }) => {
+    const { endedAt = now, placedAt = row.createdAt } = row;
+    const hasWaited = endedAt - placedAt >= limits.clusterRoomMs && now - endedAt < limits.clusterRoomMs;
+    return row.startedAt === undefined && row.wanted === "stopped" && hasWaited && isCluster(clusters, row.hostNo);
+  });
 }
 
 /**
@@ -78,7 +92,7 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
   return needOf(release.settings, sourceOf(release.template.imageName));
 }
 
-/** Whether a machine has room for a worker that a cluster has not placed yet, so that it need not wait there. */
+/** Whether a machine has room for a worker that its cluster has not placed yet, so that it need not wait there. */
 export async function hasMachineFor(needs: Looking, { row }: LiveWorker): Promise<boolean> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   const { hosts, reserved } = supplyOf(needs);
@@ -87,9 +101,17 @@ export async function hasMachineFor(needs: Looking, { row }: LiveWorker): Promis
   const where = whereOf(needs, endpoint, need);
   if (!where.places.includes("machines")) return false;
   const there = hostsFor(endpoint, hosts);
-  const found = place(need, there, { ...where, places: ["machines"] }, holdingsFor(needs, endpoint, reserved));
-  return "hostNo" in found;
+  const found = place(need, there, machinesFirst(where), holdingsFor(needs, endpoint, reserved));
+  return "hostNo" in found && !isCluster(hosts, found.hostNo);
 }
+
+const machinesFirst = (where: Where): Where => ({
+  ...where,
+  places: ["machines", ...where.places.filter((each) => each !== "machines")],
+});
+
+const isCluster = (hosts: readonly HostView[], hostNo: number): boolean =>
+  hosts.some(({ no, cluster }) => no === hostNo && cluster);
 
 /** What workers hold on their hosts. Another owner's workers are not named. */
 function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {

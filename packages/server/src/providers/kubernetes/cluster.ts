@@ -53,6 +53,8 @@ interface Connections {
   readonly of: string;
   readonly calls: Dispatcher;
   readonly streams: Dispatcher;
+  /** Makes more. */
+  readonly open: (options: { connections?: number }) => Dispatcher;
 }
 
 /** A cluster's API server: calls, and streams that last. */
@@ -85,13 +87,19 @@ export class Cluster {
     return (await this.#send("GET", path, { ...call, lasts: true })).body;
   }
 
-  /** Opens a WebSocket, which has one of these protocols. Whether the server accepts it, its events say. */
-  async socket(path: string, protocols: string[]): Promise<WebSocket> {
-    const credential = await this.#credential();
-    return new WebSocket(`${this.server.replace(/^http/, "ws")}${path}`, {
-      protocols,
-      dispatcher: this.#connectionsFor(credential).streams,
-      headers: { "user-agent": "millrace", ...authorizationOf(credential) },
+  /** Opens a WebSocket for as long as `use` takes. Whether the server accepts it, its events say. */
+  withSocket<T>(path: string, protocols: string[], use: (socket: WebSocket) => Promise<T>): Promise<T> {
+    return this.#line.do(0, async () => {
+      const credential = await this.#credential();
+      // one that does not answer is only ended with its connection
+      const dispatcher = this.#connectionsFor(credential).open({ connections: 1 });
+      try {
+        const headers = { "user-agent": "millrace", ...authorizationOf(credential) };
+        const url = `${this.server.replace(/^http/, "ws")}${path}`;
+        return await use(new WebSocket(url, { protocols, dispatcher, headers }));
+      } finally {
+        await dispatcher.destroy();
+      }
     });
   }
 
@@ -161,7 +169,7 @@ export class Cluster {
         ? new Agent({ ...options, connect })
         : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
     const before = this.#connections;
-    this.#connections = { of, calls: open({ connections: limits.clusterConnectionsMax }), streams: open({}) };
+    this.#connections = { of, calls: open({ connections: limits.clusterConnectionsMax }), streams: open({}), open };
     for (const each of [before?.calls, before?.streams]) void each?.close();
     return this.#connections;
   }

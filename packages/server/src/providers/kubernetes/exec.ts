@@ -29,31 +29,30 @@ export async function execIn(
 ): Promise<ExecEnd> {
   const query = new URLSearchParams({ container, stderr: "true" });
   for (const word of command) query.append("command", word);
-  const socket = await cluster.socket(`${pod}/exec?${query}`, ["v4.channel.k8s.io"]);
-  const late = realTime.abortAfter(limits.clusterAnswerMs);
-  const close = () => socket.close();
-  late.addEventListener("abort", close);
-  try {
-    return endIn(await statusOn(socket));
-  } finally {
-    late.removeEventListener("abort", close);
-    socket.close();
-  }
+  return cluster.withSocket(`${pod}/exec?${query}`, ["v4.channel.k8s.io"], async (socket) =>
+    endIn(await statusOn(socket)),
+  );
 }
 
-/** Resolves with what the status channel says; rejects if the connection ends before. */
+/** Resolves with what the status channel says; rejects if the connection ends before, or nothing is said for long. */
 function statusOn(socket: WebSocket): Promise<Status> {
   socket.binaryType = "arraybuffer";
   return new Promise((resolve, reject) => {
     socket.addEventListener("message", ({ data }) => {
       const bytes = Buffer.from(data as ArrayBuffer);
       if (bytes[0] !== statusChannel || bytes.length < 2 || bytes.length > limits.clusterMessageCharsMax) return;
-      resolve(JSON.parse(bytes.toString("utf8", 1)) as Status);
+      try {
+        resolve(JSON.parse(bytes.toString("utf8", 1)) as Status);
+      } catch {
+        failed();
+      }
     });
     // the reason of a refused upgrade is not told
     const failed = () => reject(new ClusterAway("the cluster did not run a command in its pod"));
     socket.addEventListener("error", failed);
     socket.addEventListener("close", failed);
+    // a socket that is closed waits for the other side's word
+    realTime.abortAfter(limits.clusterAnswerMs).addEventListener("abort", failed);
   });
 }
 

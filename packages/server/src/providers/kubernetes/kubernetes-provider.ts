@@ -99,13 +99,20 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   }
 
   async look(workerId: string): Promise<Sighting> {
+    const seen = await this.#find(workerId);
+    const exit = this.#ends.get(workerId);
+    if (!seen) return exit ? { state: "ended", exit } : absent;
+    return sightingOf(seen, this.#killed.has(workerId), seen.isRunning && (await this.#canFreeze(seen)));
+  }
+
+  /** A worker's pod, whose log is kept from now on; undefined if there is none. */
+  async #find(workerId: string): Promise<SeenPod | undefined> {
     this.#watch.begin();
     const pod = await this.#pods.find(workerId);
-    const exit = this.#ends.get(workerId);
-    if (!pod) return exit ? { state: "ended", exit } : absent;
+    if (!pod) return undefined;
     const seen = seenPod(pod);
     if (seen.isRunning || seen.ended) await this.#follow(seen, pod);
-    return sightingOf(seen, this.#killed.has(workerId), seen.isRunning && (await this.#canFreeze(seen)));
+    return seen;
   }
 
   /** Whether a pod's image has what freezes it. Asked once: it takes 0.1 s. */
@@ -113,9 +120,9 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     if (!this.#options.freezes) return false;
     const known = this.#freezable.get(workerId);
     if (known?.uid === uid) return known.canFreeze;
-    const canFreeze = await this.#pods.signalAll(workerId, "0").catch(() => undefined);
-    if (canFreeze !== undefined) this.#freezable.set(workerId, { uid, canFreeze });
-    return canFreeze ?? false;
+    const canFreeze = await this.#pods.signalAll(workerId, "0").catch(() => false);
+    this.#freezable.set(workerId, { uid, canFreeze });
+    return canFreeze;
   }
 
   pause = (workerId: string): Promise<void> => this.#signal(workerId, "STOP");
@@ -124,7 +131,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   async #signal(workerId: string, signal: "STOP" | "CONT"): Promise<void> {
     if (!this.#options.freezes) return;
     try {
-      await this.#pods.signalAll(workerId, signal);
+      if (!(await this.#pods.signalAll(workerId, signal))) throw new Error("its image has no shell that could do it");
     } catch (error) {
       const pod = await this.#pods.find(workerId);
       if (pod && !isOver(seenPod(pod))) throw error;
@@ -161,7 +168,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   /** A worker's lines from its files; a server that did not keep them before does from now on, while there is a pod. */
   async *logs(workerId: string, handle: WorkerHandle | undefined, query: LogQuery) {
     if (handle && !this.#logs.has(workerId) && !this.#ends.has(workerId))
-      await this.look(workerId).catch((error) => {
+      await this.#find(workerId).catch((error) => {
         if (!existsSync(logPath(this.#options.logsDir, workerId))) throw error;
       });
     await this.#logs.get(workerId)?.begun;
@@ -208,6 +215,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
 
   #removed(seen: SeenPod): void {
     const { workerId } = seen;
+    this.#freezable.delete(workerId);
     const isDone = isOver(seen);
     if (this.#logs.has(workerId) && (isDone || seen.disruption))
       this.#noteEnd(workerId, exitOf(seen, isDone && this.#killed.has(workerId)));

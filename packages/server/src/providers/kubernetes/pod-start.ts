@@ -19,6 +19,8 @@ export class PodStart {
   readonly #patience: Patience;
   /** Of the pod that this start has made last. */
   #uid: string | undefined;
+  /** Whether that pod has a node. */
+  #isScheduled = false;
 
   constructor(
     pods: Pods,
@@ -55,7 +57,7 @@ export class PodStart {
           if (seen) return seen;
         } catch (error) {
           this.#assertWanted();
-          note(isClusters(error), true);
+          note(isClusters(error), !this.#isScheduled);
         }
         await realTime.sleep(ms, signal);
       }
@@ -85,6 +87,7 @@ export class PodStart {
   async #once(): Promise<SeenPod | undefined> {
     const { workerId, from } = this.#spec;
     const { note, reached, signal } = this.#starting;
+    this.#isScheduled = false;
     let seen: SeenPod | undefined = seenPod(await this.#made());
     const { uid } = seen;
     this.#uid = uid;
@@ -101,8 +104,8 @@ export class PodStart {
       if (isOver(seen)) return this.#ended(seen);
       const failure = this.#patience.failure(seen, realTime.monotonicMs());
       if (failure) throw failure;
-      const waiting = waitingFor(seen, from);
-      if (waiting !== undefined) note(waiting, !seen.isScheduled);
+      this.#isScheduled = seen.isScheduled;
+      note(waitingFor(seen, from) ?? `node ${seen.node} starts its container`, !seen.isScheduled);
       const isTold = await this.#watch.next(workerId, limits.podLookMs, signal);
       this.#assertWanted();
       seen = await this.#latest(uid, isTold);

@@ -1,0 +1,111 @@
+import { afterEach, expect, it } from "vitest";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { HostFacts } from "../../domain/hosts/host.js";
+import type { Place } from "../../domain/hosts/place.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import { endWorker } from "../../operations/workers/worker-life.js";
+import { l4, plainHost } from "../../testing/facts-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
+import { movesBack } from "./move-back.js";
+
+/** A machine and a cluster without a tender: a worker that it was given waits there for ever. */
+const cluster: HostFacts = {
+  ...plainHost,
+  gpusEnforced: true,
+  cpus: 0,
+  memoryMib: 0,
+  cannotRun: ["directory"],
+  cluster: { memoryMib: 2_048, gpuMemoryMib: 16_384 },
+};
+let machine: HostFacts;
+let clusterNo: number;
+let scene: Scene;
+let look: ReturnType<typeof movesBack>;
+afterEach(() => scene.close());
+
+async function open(places: readonly Place[], facts: Partial<HostFacts>): Promise<void> {
+  machine = { ...plainHost, gpusEnforced: true, ...facts };
+  const hosts = () => [
+    { no: machineNo(), id: "host", facts: machine },
+    { no: clusterNo, id: "cluster", facts: cluster },
+  ];
+  scene = await Scene.open({ here: { facts: () => machine, hosts, places } });
+  clusterNo = await scene.stores.hosts.ensure("cluster", scene.clock.now());
+  scene.run(scene.loops.scale());
+  look = movesBack(scene.parts);
+}
+const machineNo = () => scene.parts.here.hostNo;
+
+/** An endpoint with workers of an image, each of which the scaler has given a host. */
+async function placed(more: Parameters<Scene["endpoint"]>[0]): Promise<Endpoint> {
+  const { id: templateId } = await scene.template({ imageName: "me/worker:1" });
+  const endpoint = await scene.endpoint({ templateId, workersMax: more?.workersMin ?? 1, workersMin: 1, ...more });
+  await scene.advance(50);
+  return endpoint;
+}
+const hostsOf = (endpoint: Endpoint) =>
+  scene.workersOf(endpoint).flatMap(({ row }) => (row.wanted === "running" ? [row.hostNo] : []));
+const inCluster = (endpoint: Endpoint): LiveWorker[] =>
+  scene.workersOf(endpoint).filter(({ row }) => row.hostNo === clusterNo);
+
+/** What the cluster's tender does, seconds after the cluster has said that it has no room. */
+async function tend(endpoint: Endpoint, waitedMs: number = limits.clusterRoomMs): Promise<void> {
+  for (const worker of inCluster(endpoint)) worker.unplacedSince ??= scene.clock.now();
+  await scene.advance(waitedMs);
+  await look(inCluster(endpoint), scene.clock.now());
+  for (const worker of inCluster(endpoint))
+    if (worker.row.wanted === "stopped") await endWorker(scene.parts, worker, {}, "it never started");
+  await scene.advance(50);
+}
+
+it("A worker without a node makes way once a machine has room, and the next one starts there", async () => {
+  await open(["machines", "cluster"], { gpus: [] });
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"] });
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+  await tend(endpoint);
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+  machine = { ...machine, gpus: [l4(1)] };
+  await tend(endpoint);
+  expect(hostsOf(endpoint)).toEqual([machineNo()]);
+});
+
+it("It makes way only after a while, and only while it has no node", async () => {
+  await open(["machines", "cluster"], { gpus: [] });
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"] });
+  machine = { ...machine, gpus: [l4(1)] };
+  await tend(endpoint, limits.clusterRoomMs - 1);
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+  await scene.advance(limits.clusterRoomMs);
+  for (const worker of inCluster(endpoint)) worker.unplacedSince = undefined;
+  await look(inCluster(endpoint), scene.clock.now());
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+});
+
+it("Where the cluster comes first, the next one starts on the machine too", async () => {
+  await open(["cluster", "machines"], { gpus: [l4(1)] });
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"] });
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+  await tend(endpoint);
+  expect(hostsOf(endpoint)).toEqual([machineNo()]);
+});
+
+it("One free place moves one worker", async () => {
+  await open(["machines", "cluster"], { gpus: [] });
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"], workersMin: 3 });
+  machine = { ...machine, gpus: [l4(1)] };
+  for (let turn = 0; turn < 4; turn++) await tend(endpoint);
+  expect(hostsOf(endpoint).sort()).toEqual([machineNo(), clusterNo, clusterNo].sort());
+  expect([...scene.parts.registry.endedWorkers()]).toHaveLength(1);
+});
+
+it.each<[string, Partial<HostFacts>, Parameters<Scene["endpoint"]>[0]]>([
+  ["runs no images", { cannotRun: ["image", "directory"], gpusEnforced: false }, { computeType: "CPU", place: null }],
+  ["does not enforce GPUs", { gpusEnforced: false }, { gpuTypeIds: ["NVIDIA L4"] }],
+  ["is not where the endpoint runs", { gpus: [l4(1)] }, { gpuTypeIds: ["NVIDIA L4"], place: "cluster" }],
+])("It stays if the machine %s", async (_, facts, settings) => {
+  await open(["machines", "cluster"], facts);
+  const endpoint = await placed(settings);
+  for (let turn = 0; turn < 3; turn++) await tend(endpoint);
+  expect(scene.workersOf(endpoint).map(({ row }) => [row.hostNo, row.wanted])).toEqual([[clusterNo, "running"]]);
+});
