@@ -1,5 +1,5 @@
-import type { Readable } from "node:stream";
-import { Agent, type Dispatcher, ProxyAgent, request, WebSocket } from "undici";
+import type { Duplex, Readable } from "node:stream";
+import { Agent, buildConnector, type Dispatcher, ProxyAgent, request, WebSocket } from "undici";
 import { realTime } from "../../clock.js";
 import { FairLine } from "../../domain/fair-line.js";
 import { limits } from "../../limits/index.js";
@@ -53,8 +53,8 @@ interface Connections {
   readonly of: string;
   readonly calls: Dispatcher;
   readonly streams: Dispatcher;
-  /** Makes more. */
-  readonly open: (options: { connections?: number }) => Dispatcher;
+  /** Makes more, and adds each connection to a set, unless it is a proxy's. */
+  readonly open: (options: { connections?: number }, connections?: Set<Duplex>) => Dispatcher;
 }
 
 /** A cluster's API server: calls, and streams that last. */
@@ -91,14 +91,17 @@ export class Cluster {
   withSocket<T>(path: string, protocols: string[], use: (socket: WebSocket) => Promise<T>): Promise<T> {
     return this.#line.do(0, async () => {
       const credential = await this.#credential();
-      // one that does not answer is only ended with its connection
-      const dispatcher = this.#connectionsFor(credential).open({ connections: 1 });
+      const connections = new Set<Duplex>();
+      const dispatcher = this.#connectionsFor(credential).open({ connections: 1 }, connections);
+      const headers = { "user-agent": "millrace", ...authorizationOf(credential) };
+      const socket = new WebSocket(`${this.server.replace(/^http/, "ws")}${path}`, { protocols, dispatcher, headers });
       try {
-        const headers = { "user-agent": "millrace", ...authorizationOf(credential) };
-        const url = `${this.server.replace(/^http/, "ws")}${path}`;
-        return await use(new WebSocket(url, { protocols, dispatcher, headers }));
+        return await use(socket);
       } finally {
-        await dispatcher.destroy();
+        socket.close();
+        // a socket that is closed waits for the other side's word, which may never come
+        for (const each of connections) each.destroy();
+        void dispatcher.destroy();
       }
     });
   }
@@ -164,9 +167,17 @@ export class Cluster {
       ...(serverName === undefined ? {} : { servername: serverName }),
       ...(isUnverified ? { rejectUnauthorized: false } : {}),
     };
-    const open = (options: { connections?: number }): Dispatcher =>
+    const connector = buildConnector({ ...connect, allowH2: false });
+    const noting =
+      (connections: Set<Duplex>): buildConnector.connector =>
+      (target, done) =>
+        connector(target, (...made) => {
+          if (made[1]) connections.add(made[1]);
+          done(...made);
+        });
+    const open: Connections["open"] = (options, connections) =>
       proxy === undefined
-        ? new Agent({ ...options, connect })
+        ? new Agent({ ...options, connect: connections ? noting(connections) : connect })
         : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
     const before = this.#connections;
     this.#connections = { of, calls: open({ connections: limits.clusterConnectionsMax }), streams: open({}), open };
