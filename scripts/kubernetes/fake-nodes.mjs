@@ -21,6 +21,7 @@ export async function fakeNodes(cluster, count) {
       signal: closing.signal,
     });
     await reply.body.dump();
+    if (reply.statusCode >= 500) throw new Error(`${method} ${path}: ${reply.statusCode}`);
     return reply.statusCode;
   };
 
@@ -66,6 +67,17 @@ export async function fakeNodes(cluster, count) {
     const now = { phase: isStopped ? "Failed" : "Running", podIP: address, containerStatuses: [container] };
     await send("PATCH", `${path}/status`, { status: now }, merge);
   };
+  /** A kubelet says it again when the API server is back. */
+  const tellUntilHeard = async (pod) => {
+    while (!closing.signal.aborted) {
+      try {
+        return await tell(pod);
+      } catch {
+        running.delete(pod.metadata.uid);
+        await new Promise((again) => setTimeout(again, 500));
+      }
+    }
+  };
   const follow = async () => {
     while (!closing.signal.aborted) {
       try {
@@ -76,7 +88,7 @@ export async function fakeNodes(cluster, count) {
         });
         for await (const line of linesIn(body, 2 ** 22)) {
           const { type, object } = JSON.parse(line.toString());
-          if (type === "ADDED" || type === "MODIFIED") void tell(object).catch(() => {});
+          if (type === "ADDED" || type === "MODIFIED") void tellUntilHeard(object);
         }
       } catch {
         await new Promise((again) => setTimeout(again, 500));

@@ -90,6 +90,9 @@ export class PodStart {
     this.#isScheduled = false;
     let seen: SeenPod | undefined = seenPod(await this.#made());
     const { uid } = seen;
+    // much may have been told of it while its secrets were made
+    const told = this.#watch.get(workerId);
+    if (told?.uid === uid) seen = told;
     this.#uid = uid;
     let isPulled = false;
     for (;;) {
