@@ -64,6 +64,8 @@ BEYOND_SCHEMAS = re.compile(
     r"|Send either 'gpu' or 'cpu'|There are no HIGH_PERFORMANCE volumes"
     r"|in (include|product|cloud|networkVolumeTypes|regions|compliance|globalNetwork) is not one of"
     r"|'(count|vcpuCount)' must be a whole number"
+    r"|'workersMin' must not be more than 'workersMax'"
+    r"|'place' is cluster, and no cluster runs workers here"
 )
 
 

@@ -31,6 +31,7 @@ it("Few blocks are only read: those that need a GPU, a container engine or root"
     'gpus: curl -s $API/v2/$ENDPOINT/runsync -H "$AUTH" -d \'{"input":{"prompt":"hello"}}\'',
     "deployment: sudo systemctl daemon-reload",
     "deployment: sh deploy/make-env.sh                                    # writes new keys and a database password to deploy/.env",
+    "kubernetes: docker build --file deploy/Dockerfile --tag registry.example/me/millrace:v1 .",
   ]);
 });
 
