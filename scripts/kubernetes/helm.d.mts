@@ -3,3 +3,6 @@ export function builtHelm(): Promise<string>;
 
 /** The chart's folder. */
 export const chart: string;
+
+/** What Helm is asked for the chart's manifests. */
+export function templateArgs(...values: string[]): string[];

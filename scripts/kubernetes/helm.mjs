@@ -3,6 +3,7 @@ import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { root, SetUpFailure } from "../set-up.mjs";
 import { GoProgram } from "./go.mjs";
+import { version as kubernetesVersion } from "./program.mjs";
 
 const version = "4.3.1";
 
@@ -26,3 +27,9 @@ export const builtHelm = () => helm.built();
 
 /** The chart's folder. */
 export const chart = join(root, "deploy/helm/millrace");
+
+/** What Helm is asked for the chart's manifests: of a release by the usual names, for the cluster of the tests. */
+export const templateArgs = (...values) => [
+  ...["template", "millrace", chart, "--namespace", "millrace", "--kube-version", kubernetesVersion],
+  ...values,
+];

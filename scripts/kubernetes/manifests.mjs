@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { main, root, SetUpFailure } from "../set-up.mjs";
-import { builtHelm, chart } from "./helm.mjs";
+import { builtHelm, templateArgs } from "./helm.mjs";
 
 const file = join(root, "deploy/kubernetes/millrace.yaml");
 const header = `# Two servers whose workers are pods: the chart in deploy/helm/millrace with its defaults, for those who do not use Helm.
@@ -18,8 +18,7 @@ const header = `# Two servers whose workers are pods: the chart in deploy/helm/m
 
 await main(async () => {
   const helm = await builtHelm();
-  const args = ["template", "millrace", chart, "--namespace", "millrace", "--kube-version", "1.34.0"];
-  args.push("--set", "workers.createNamespace=false");
+  const args = templateArgs("--set", "workers.createNamespace=false");
   const { status, stdout, stderr } = spawnSync(helm, args, { encoding: "utf8" });
   if (status !== 0) throw new SetUpFailure("Helm could not render the chart:", stderr);
   // who uses these files has no Helm, and no release

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { builtHelm, chart } from "../../scripts/kubernetes/helm.mjs";
+import { builtHelm, templateArgs } from "../../scripts/kubernetes/helm.mjs";
 
 /** The outcome of a run of Helm. */
 export interface HelmRun {
@@ -34,8 +34,7 @@ export class Helm {
 
   /** The chart's manifests with these values. */
   template(...values: readonly string[]): HelmRun {
-    const kube = ["--kube-version", "1.34.0"];
-    return this.run(["template", "millrace", chart, "--namespace", "millrace", ...kube, ...values]);
+    return this.run(templateArgs(...values));
   }
 
   close(): void {

@@ -3,6 +3,7 @@ import { type EndpointSettings, endpointDefaults, type FlashBootType } from "../
 import { isPath } from "../../domain/endpoints/template.js";
 import { cpuFlavors } from "../../domain/hosts/cpu.js";
 import { isGpuType, tiersOfTypes, typesOfTiers } from "../../domain/hosts/gpu.js";
+import type { HostFacts } from "../../domain/hosts/host.js";
 import { type Place, places } from "../../domain/hosts/place.js";
 import { invalid } from "../../errors.js";
 import { countries, cudaVersions, dataCenters, limits } from "../../limits/index.js";
@@ -118,10 +119,15 @@ function assign<Field extends (typeof plain)[number]>(
   else if (value === null && field !== "name") delete draft[field];
 }
 
+/** What all hosts have, those of other servers included. */
+const factsOfHosts = ({ here, registry }: Checking): HostFacts[] => [
+  ...here.hosts().map(({ facts }) => facts),
+  ...registry.hosts,
+];
+
 /** Refuses a cluster where there is none. */
-function checkPlace({ here, registry }: Checking, place: Place | null | undefined): void {
-  const hosts = [...here.hosts().map(({ facts }) => facts), ...registry.hosts];
-  if (place !== "cluster" || here.volumes.inCluster || hosts.some(({ cluster }) => cluster)) return;
+function checkPlace(needs: Checking, place: Place | null | undefined): void {
+  if (place !== "cluster" || needs.here.volumes.inCluster || factsOfHosts(needs).some(({ cluster }) => cluster)) return;
   throw invalid("'place' is cluster, and no cluster runs workers here; MILLRACE_KUBERNETES adds one.");
 }
 
@@ -149,10 +155,8 @@ function flashBoot({ flashboot, flashBootType }: EndpointInput, before: FlashBoo
 }
 
 /** The GPU types of all hosts. */
-const gpuTypesHere = ({ here, registry }: Checking): string[] =>
-  [...here.hosts().map(({ facts }) => facts), ...registry.hosts].flatMap(({ gpus, cluster }) =>
-    [...gpus, ...(cluster?.gpuTypes ?? [])].map(({ name }) => name),
-  );
+const gpuTypesHere = (needs: Checking): string[] =>
+  factsOfHosts(needs).flatMap(({ gpus, cluster }) => [...gpus, ...(cluster?.gpuTypes ?? [])].map(({ name }) => name));
 
 /** Refuses a GPU type that nobody has heard of. */
 export function checkGpuTypes({ here, registry }: Checking, names: readonly string[], field = "gpuTypeIds"): void {
