@@ -1,21 +1,10 @@
 import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { filesOf } from "./scripts/gears.mjs";
+import { crowds, filesOf } from "./scripts/gears.mjs";
 
-/** What judges how soon a server answers, and browsers, which take both cores: nothing else runs beside them. */
-const alone = [
-  "tests/pages/dashboard/*.test.ts",
-  "tests/pages/guide.test.ts",
-  "tests/faults/hostile-callers.test.ts",
-  "tests/faults/hostile-load.test.ts",
-  "tests/faults/openai-readers.test.ts",
-  "tests/faults/due-at-start.test.ts",
-  "tests/faults/many-readers.test.ts",
-  "tests/faults/one-caller.test.ts",
-  "tests/faults/balanced-crowds.test.ts",
-  "tests/faults/hostile-words.test.ts",
-];
+/** Crowds, and browsers, which take both cores: nothing else runs beside them. */
+const alone = ["tests/pages/dashboard/*.test.ts", "tests/pages/guide.test.ts", ...crowds];
 
 /** What looks at timers or caches of its process is the first to use them. */
 const firstOfAll = [

@@ -91,21 +91,30 @@ const needOf = {
   "tests/faults/shim/disk-shim.ts": "compiler",
 };
 
+/** What judges how soon a server answers while others crowd it. Each of their tests stands on its own. */
+export const crowds = [
+  "tests/faults/balanced-crowds.test.ts",
+  "tests/faults/due-at-start.test.ts",
+  "tests/faults/hostile-callers.test.ts",
+  "tests/faults/hostile-load.test.ts",
+  "tests/faults/hostile-words.test.ts",
+  "tests/faults/many-readers.test.ts",
+  "tests/faults/one-caller.test.ts",
+  "tests/faults/openai-readers.test.ts",
+];
+
 /** Tests that take long, or need a machine to themselves: containers, browsers, environments of packages, fuzzing, floods, power cuts, deployment. */
 const machine = [
+  ...crowds,
   "tests/cli/dev-python.test.ts",
   "tests/deploy/**",
   "tests/docker/**",
   "tests/docs/guide/guide.test.ts",
   "tests/docs/guide/start.test.ts",
   "tests/examples/containers.test.ts",
-  "tests/faults/balanced-crowds.test.ts",
   "tests/faults/disk.test.ts",
-  "tests/faults/hostile-*.test.ts",
-  "tests/faults/due-at-start.test.ts",
-  "tests/faults/many-readers.test.ts",
-  "tests/faults/one-caller.test.ts",
-  "tests/faults/openai-readers.test.ts",
+  "tests/faults/hostile-json.test.ts",
+  "tests/faults/hostile-wire.test.ts",
   "tests/faults/power-loss.test.ts",
   "tests/fuzz/**",
   "tests/kubernetes/**",

@@ -9,21 +9,33 @@ const filesAgainMax = 6;
 /** Counts a report. A failure outside the tests (a file that does not load, a stray error) counts as a failed test. */
 export function tallyOf(code, report) {
   if (report === undefined)
-    return { passed: 0, failures: ["The tests did not finish."], skipped: 0, failedFiles: [], passedIn: {} };
+    return {
+      passed: 0,
+      failures: ["The tests did not finish."],
+      skipped: 0,
+      failedFiles: [],
+      passedTests: {},
+      failedTests: {},
+    };
   const { numPassedTests, numPendingTests, numTodoTests, testResults } = JSON.parse(report);
   const suites = testResults.filter((suite) => suite.status === "failed");
   const failures = suites.flatMap(failuresOf);
   if (code !== 0 && failures.length === 0) failures.push(`No test failed, but the run ended with exit code ${code}.`);
+  const named = (ended) =>
+    Object.fromEntries(testResults.map((suite) => [relative(root, suite.name), testsOf(suite, ended)]));
   return {
     passed: numPassedTests,
     failures,
     skipped: numPendingTests + numTodoTests,
     failedFiles: [...new Set(suites.map(({ name }) => relative(root, name)))],
-    passedIn: Object.fromEntries(testResults.map((suite) => [relative(root, suite.name), passedOf(suite)])),
+    passedTests: named("passed"),
+    failedTests: named("failed"),
   };
 }
 
-const passedOf = ({ assertionResults }) => assertionResults.filter(({ status }) => status === "passed").length;
+/** The names of a file's tests that ended so. */
+const testsOf = ({ assertionResults }, ended) =>
+  assertionResults.filter(({ status }) => status === ended).map(({ fullName }) => fullName);
 
 /** One line for each failed test of a file, or one for the file. */
 function failuresOf({ name, message, assertionResults }) {
@@ -37,16 +49,39 @@ function failuresOf({ name, message, assertionResults }) {
 /** The files of a whole run that are to be run again, alone; none if the failures are too many, or no file's. */
 export const filesAgain = ({ failedFiles }) => (failedFiles.length <= filesAgainMax ? failedFiles : []);
 
-/** What two runs say together, the second of them of the files that failed in the first. */
-export function together(first, second) {
-  const again = new Set(first.failedFiles);
-  const passedBefore = Object.entries(first.passedIn).filter(([file]) => !again.has(file));
-  const stillFailed = new Set(second.failedFiles);
-  const isOver = (line) => [...again].some((file) => line.includes(` ${file}:`) && !stillFailed.has(file));
+/** A pattern of exactly the failed tests of such files. Undefined if one of these files failed outside its tests. */
+export function testsAgain({ failedTests }, files) {
+  const tests = files.map((file) => failedTests[file]);
+  if (tests.some((names) => names.length === 0)) return undefined;
+  const escaped = tests.flat().map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  return `^(${escaped.join("|")})$`;
+}
+
+/** What a run says together with later ones of what failed in it: whole files, or their failed tests alone. */
+export function together(first, ...later) {
+  const ended = (how, file) => later.flatMap((run) => run[how][file] ?? []);
+  const isOver = (file) => !later.some((run) => run.failedFiles.includes(file));
+  const notRun = first.failedFiles
+    .filter(isOver)
+    .flatMap((file) =>
+      first.failedTests[file]
+        .filter((test) => !ended("passedTests", file).includes(test))
+        .map((test) => `FAILED ${file}: ${test}: it failed, and was not run again.`),
+    );
+  const failures = [...later.flatMap((run) => run.failures), ...notRun];
+  const unfinished = failures.length > 0 && later.every((run) => run.failedFiles.length === 0);
   return {
-    passed: passedBefore.reduce((sum, [, count]) => sum + count, 0) + second.passed,
-    failures: second.failures,
+    passed: first.passed + first.failedFiles.flatMap(newlyPassed).length,
+    failures,
     skipped: first.skipped,
-    onlyAlone: second.failures.length > 0 && stillFailed.size === 0 ? [] : first.failures.filter(isOver),
+    onlyAlone: unfinished
+      ? []
+      : first.failures.filter((line) => first.failedFiles.some((file) => line.includes(` ${file}:`) && isOver(file))),
   };
+
+  /** Tests of the file that have passed only now. A file that failed as it was read has none that passed before. */
+  function newlyPassed(file) {
+    const before = first.passedTests[file];
+    return ended("passedTests", file).filter((test) => !before.includes(test));
+  }
 }

@@ -2,7 +2,7 @@
 // with the line `N passed, N failed`.
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { filesOf, needs, needsOf, testFiles } from "./gears.mjs";
+import { crowds, filesOf, needs, needsOf, testFiles } from "./gears.mjs";
 import { underWay } from "./kubernetes/go.mjs";
 import { installMachineNeeds } from "./machine.mjs";
 import {
@@ -17,7 +17,7 @@ import {
   SetUpFailure,
   withProgress,
 } from "./set-up.mjs";
-import { filesAgain, tallyOf, together } from "./tally.mjs";
+import { filesAgain, tallyOf, testsAgain, together } from "./tally.mjs";
 
 /** The stock Python SDKs, against which compatibility is tested, and the fuzzer of the OpenAPI documents. */
 const pythonPackages = ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"];
@@ -134,7 +134,16 @@ async function runTests() {
   const again = words.length === 0 ? filesAgain(first) : [];
   if (again.length === 0) return { ...first, onlyAlone: [] };
   console.log(`Running what failed once more, alone: ${again.join(" ")}`);
-  return together(first, await runFiles(again, ["--maxWorkers=1", "--no-file-parallelism"]));
+  // what judges times fails most often, and takes longest: its failed tests are enough
+  const timed = again.filter((file) => crowds.includes(file));
+  const pattern = testsAgain(first, timed);
+  const named = pattern === undefined ? [] : timed;
+  const alone = ["--maxWorkers=1", "--no-file-parallelism"];
+  const later = [];
+  if (named.length > 0) later.push(await runFiles(named, [...alone, `--testNamePattern=${pattern}`]));
+  const whole = again.filter((file) => !named.includes(file));
+  if (whole.length > 0) later.push(await runFiles(whole, alone));
+  return together(first, ...later);
 }
 
 async function runFiles(some, options = []) {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesAgain, tallyOf, together } from "../../scripts/tally.mjs";
+import { filesAgain, tallyOf, testsAgain, together } from "../../scripts/tally.mjs";
 import { root } from "../harness.js";
 
 let folder: string;
@@ -21,7 +21,7 @@ beforeAll(() => {
   writeFileSync(${mark}, "");
   expect(isFirst).toBe(false);
 });
-it("passes beside it", () => expect(1).toBe(1));`,
+it.each(["(a+b)", "c"])("passes beside it: %s", () => expect(1).toBe(1));`,
   );
   write("always.test.ts", 'it("fails each time", () => expect(1).toBe(2));');
   write("never.test.ts", 'it("passes", () => expect(1).toBe(1));');
@@ -40,14 +40,39 @@ function ran(...names: string[]) {
 describe("A second run of failed files", () => {
   it("makes a failure of the first run one of the machine's load, or a failure for good", () => {
     const first = ran();
-    expect(first).toMatchObject({ passed: 2, skipped: 0 });
+    expect(first).toMatchObject({ passed: 3, skipped: 0 });
     expect(first.failures).toHaveLength(2);
     const again = filesAgain(first).map((file) => file.split("/").at(-1) as string);
     expect([...again].sort()).toEqual(["always.test.ts", "once.test.ts"]);
     const both = together(first, ran(...again));
-    expect(both.passed).toBe(3);
+    expect(both.passed).toBe(4);
     expect(both.failures).toEqual([expect.stringContaining("always.test.ts: fails each time")]);
     expect(both.onlyAlone).toEqual([expect.stringContaining("once.test.ts: fails the first time")]);
+  });
+
+  it("may be of the failed tests alone", () => {
+    rmSync(join(folder, "mark"), { force: true });
+    const first = ran("once.test.ts");
+    const file = first.failedFiles[0] as string;
+    expect(testsAgain(first, [file])).toBe("^(fails the first time)$");
+    expect(testsAgain({ ...first, failedTests: { [file]: ["is (a+b)?", "c"] } }, [file])).toBe(
+      "^(is \\(a\\+b\\)\\?|c)$",
+    );
+    expect(testsAgain({ ...first, failedTests: { [file]: [] } }, [file])).toBeUndefined();
+    const second = ran("once.test.ts", `--testNamePattern=${testsAgain(first, [file])}`);
+    expect(second).toMatchObject({ passed: 1, failures: [] });
+    expect(together(first, second)).toMatchObject({ passed: 3, failures: [], onlyAlone: first.failures });
+  });
+
+  it("in which a failed test does not run leaves it failed", () => {
+    rmSync(join(folder, "mark"), { force: true });
+    const first = ran("once.test.ts");
+    const both = together(first, ran("once.test.ts", "--testNamePattern=^passes"));
+    expect(both).toMatchObject({
+      passed: 2,
+      failures: [expect.stringContaining("fails the first time")],
+      onlyAlone: [],
+    });
   });
 
   it("is not made of more than six files, nor after a run that did not finish", () => {
@@ -66,10 +91,11 @@ describe("A second run of failed files", () => {
       failures: ["FAILED a.test.ts: x: y"],
       skipped: 0,
       failedFiles: ["a.test.ts"],
-      passedIn: {},
+      passedTests: { "a.test.ts": [] },
+      failedTests: { "a.test.ts": ["x"] },
     };
     expect(together(first, tallyOf(1, undefined))).toMatchObject({
-      failures: ["The tests did not finish."],
+      failures: ["The tests did not finish.", "FAILED a.test.ts: x: it failed, and was not run again."],
       onlyAlone: [],
     });
   });
