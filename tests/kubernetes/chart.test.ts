@@ -35,6 +35,10 @@ const everything = {
       metadata: { labels: { "kueue.x-k8s.io/queue-name": "workers" } },
       spec: { nodeSelector: { pool: "workers" }, tolerations: [{ key: "nvidia.com/gpu", operator: "Exists" }] },
     },
+    podClasses: {
+      spot: { spec: { nodeSelector: { capacity: "spot" } } },
+      "123": { metadata: { labels: { of: "class" } } },
+    },
     networkPolicy: { from: [{ podSelector: {} }], to: [{ podSelector: {} }], except: ["10.0.0.1/32", "fd00::1/128"] },
   },
   service: { type: "LoadBalancer", port: 80, annotations: { of: "service" } },
@@ -173,7 +177,10 @@ describe("the chart", () => {
     const { data } = manifests(helm.template(...all()).text).find(({ kind }) => kind === "ConfigMap") ?? {};
     const path = join(folder, "pod.yaml");
     writeFileSync(path, data?.["pod.yaml"] ?? "");
-    expect(additionsIn(path)).toEqual(everything.workers.pod);
+    const { all: common, classes } = additionsIn(path);
+    expect(common).toEqual(everything.workers.pod);
+    expect([...classes.keys()].sort()).toEqual(["123", "spot"]);
+    expect(classes.get("spot")?.spec?.nodeSelector).toEqual({ pool: "workers", capacity: "spot" });
   });
 
   it.each([

@@ -42,7 +42,9 @@ it("the page's file for pods is one that the service takes, and the cluster too"
   const [block] = blocksOf("kubernetes").filter(({ words }) => words.file === "pods.yaml");
   const path = join(cluster.home, "pods.yaml");
   writeFileSync(path, block?.text ?? "");
-  const { metadata, spec } = additionsIn(path);
+  const { all, classes } = additionsIn(path);
+  expect([...classes.keys()]).toEqual(["spot"]);
+  const { metadata, spec } = classes.get("spot") ?? all;
   const containers = [{ name: "worker", image: "registry.example/me/worker:1" }];
   writeFileSync(
     join(cluster.home, "pod.json"),

@@ -83,6 +83,29 @@ describe("In a cluster", () => {
     cluster.kubectl("delete", "pods", "--all", `--namespace=${namespace}`);
     expect(await until(async () => (await ask()) === "200 xx", 60_000)).toBe(true);
 
+    // its claim grows with it if the storage class lets it
+    const size = [
+      "get",
+      "pvc",
+      `--namespace=${namespace}`,
+      "--output=jsonpath={.items[0].spec.resources.requests.storage}",
+    ];
+    await call(server, "PATCH", `/v1/networkvolumes/${made.body.id}`, { size: 15 });
+    cluster.kubectl("delete", "pods", "--all", `--namespace=${namespace}`);
+    expect(await until(async () => (await ask()) === "200 xxx", 60_000)).toBe(true);
+    expect(cluster.kubectl(...size)).toBe("10G");
+    expect(server.log()).toMatch(/has 10 GB and cannot get the 15 of its volume: .*resize/);
+    cluster.apply({
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name: "of-tests" },
+      provisioner: "tests.example/none",
+      allowVolumeExpansion: true,
+    });
+    cluster.kubectl("delete", "pods", "--all", `--namespace=${namespace}`);
+    expect(await until(async () => (await ask()) === "200 xxxx", 60_000)).toBe(true);
+    expect(cluster.kubectl(...size)).toBe("15G");
+
     await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
     await expect.poll(() => podsIn(cluster), { timeout: 60_000 }).toEqual([]);
     const removed = () => call(server, "DELETE", `/v1/networkvolumes/${made.body.id}`);

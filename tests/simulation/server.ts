@@ -100,6 +100,7 @@ export class Server {
       localProcesses: true,
       places: ["machines"] as const,
       volumes: {
+        inClusters: [],
         dir: join(directory, "volumes"),
         quota: noQuota("Nothing is bounded here."),
         use: new Map(),

@@ -8,8 +8,6 @@ export const scalerTypes = ["QUEUE_DELAY", "REQUEST_COUNT"] as const;
 export const computeTypes = ["GPU", "CPU"] as const;
 export const endpointTypes = ["QB", "LB"] as const;
 export const flashBootTypes = ["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"] as const;
-/** Where workers run. */
-export const places = ["machines", "cluster"] as const;
 /** The countries of the contract (Endpoint: locations). */
 export const countries = ["CZ", "FR", "GB", "NO", "RO", "US"] as const;
 /** The GPU tiers of the contract (Endpoint: gpuIds). */
@@ -54,10 +52,20 @@ const endpointFields = {
   networkVolumeId: orNull(text("The network volume to mount.")),
   networkVolumeIds: orNull(list("Network volumes, if there are several.")),
   place: orNull(
-    choice(
-      places,
-      "Where its workers run: on the servers' machines or in the cluster; by default as the server is set.",
-    ),
+    Type.String({
+      maxLength: 261,
+      pattern: "^(machines|cluster(/.+)?)$",
+      description:
+        "Where its workers run: `machines` of the servers, any `cluster`, or one, as `cluster/name`; by default as the server is set.",
+    }),
+  ),
+  podClass: orNull(
+    Type.String({
+      maxLength: 63,
+      pattern: visible,
+      description:
+        "Of its pods in a cluster: a class that the operator has set up, with its own nodes, priority or account.",
+    }),
   ),
   scalerType: orNull(choice(scalerTypes, "How the number of workers is scaled.")),
   scalerValue: orNull(
@@ -111,7 +119,10 @@ export const Endpoint = Type.Object({
   minCudaVersion: Type.Optional(Type.String()),
   networkVolumeId: Type.Optional(Type.String()),
   networkVolumeIds: Type.Array(Type.String()),
-  place: Type.Optional(choice(places, "Where its workers run, if it is not left to the server's settings.")),
+  place: Type.Optional(
+    Type.String({ description: "Where its workers run, if it is not left to the server's settings." }),
+  ),
+  podClass: Type.Optional(Type.String({ description: "The class of its pods in a cluster." })),
   scalerType: choice(scalerTypes, "How the number of workers is scaled."),
   scalerValue: Type.Integer(),
   vcpuCount: Type.Optional(Type.Integer()),

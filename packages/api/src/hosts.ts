@@ -27,6 +27,7 @@ export const HostView = Type.Object({
   cluster: Type.Optional(
     Type.Object(
       {
+        name: Type.String({ description: "Its name: endpoints whose place is cluster/ and this name run there." }),
         gpuTypes: Type.Optional(
           Type.Array(
             Type.Object({

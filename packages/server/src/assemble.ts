@@ -2,7 +2,7 @@ import { readAbout } from "./about.js";
 import { bracketed, hostAddress, serverAddress } from "./assembly/addresses.js";
 import { ensureAdmin, keptKey, sealKeyOf } from "./assembly/admin.js";
 import { hasOthers, openBell } from "./assembly/bell.js";
-import { installationId, logsEverywhere, openCluster } from "./assembly/cluster.js";
+import { installationId, logsEverywhere, type OpenCluster, openClusters } from "./assembly/cluster.js";
 import { gpuCounts } from "./assembly/gpu-counts.js";
 import { factsHere } from "./assembly/here.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
@@ -125,20 +125,21 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
   // one data directory identifies both a server and the machine it runs on
   const server = { no: shared?.serverNo ?? hostNo, id: hostId };
-  const cluster = await openCluster(config, {
+  const clusters = await openClusters(config, {
     installation: await installationId(stores),
     logsDir: directory.logs,
     env: process.env,
     emit,
     kept: { read: () => directory.read("cluster"), keep: (text) => directory.note("cluster", text) },
   });
+  const numbered: (OpenCluster & { readonly no: number })[] = [];
+  for (const cluster of clusters) numbered.push({ ...cluster, no: await stores.hosts.ensure(cluster.id, clock.now()) });
   const leases =
-    shared && new Leases(clock, cluster ? ownedLoops : ownedLoops.filter((name) => !clusterLoops.includes(name)));
-  const clusterHost = cluster && {
+    shared && new Leases(clock, [...ownedLoops, ...numbered.flatMap(({ no }) => Object.values(clusterLoops(no)))]);
+  const clusterHosts = numbered.map((cluster) => ({
     ...cluster,
-    no: await stores.hosts.ensure(cluster.id, clock.now()),
-    isTended: () => leases === undefined || leases.has("tend-cluster"),
-  };
+    isTended: () => leases === undefined || leases.has(clusterLoops(cluster.no).tend),
+  }));
   const sideDoor = workersDoor(config.host, door);
   if (config.workerUrl === undefined) await openAgain(sideDoor, registry, hostNo);
   const lines = new Map<number, TakeLine>();
@@ -147,13 +148,13 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   rings.onChange = () => bell.ringElsewhere("registry");
   const draining = new PlainSignal();
   const provider = given.provider ?? providers.provider;
-  const everywhere = logsEverywhere(provider, cluster, (workerId) => registry.worker(workerId)?.row.handle);
+  const everywhere = logsEverywhere(provider, clusterHosts, (workerId) => registry.worker(workerId)?.row);
   const here = factsHere(config, directory, {
     host: { no: hostNo, id: hostId },
     facts: () => stock.facts,
     providers,
     quota: await quota,
-    cluster: clusterHost,
+    clusters: clusterHosts,
     server: shared && { no: shared.serverNo, address: serverAddress(config, door.port) },
   });
   const made = { clock, ids, bell, registry, vault, emit, draining, here, bootstrapKey: keptKey(directory) };
@@ -227,20 +228,22 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     hostAddress: shared ? hostAddress(config) : "127.0.0.1",
     env: process.env,
   };
-  const tendingCluster = clusterHost && {
-    ...tending,
-    provider: clusterHost.provider,
-    workerUrl: async () => config.workerUrl ?? "",
-    tends: (no: number) => no === clusterHost.no,
-  };
+  const tendedClusters = clusterHosts.map((cluster) => ({
+    ...cluster,
+    tending: {
+      ...tending,
+      provider: cluster.provider,
+      workerUrl: async () => config.workerUrl ?? "",
+      tends: (no: number) => no === cluster.no,
+    },
+  }));
   const polling = { ping, forget: gateway.forget };
   const follow = (ms: number) => clock.follow?.(ms);
   const logsDir = directory.logs;
   await firstLook; // until the resources are known none are asked for or given out, but results are accepted already
   const loops = runLoops(parts, {
     tending,
-    tendingCluster,
-    cluster: clusterHost,
+    clusters: tendedClusters,
     polling,
     sender,
     stock,
@@ -262,7 +265,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     await loops.stopDeciding();
     await stopWorkers(parts, Math.min(config.stopGraceMs, limits.stopGraceMsDefault));
     await output.close();
-    await Promise.all([provider, cluster?.provider].map((each) => each?.leave(0).catch(() => {})));
+    await Promise.all(
+      [provider, ...clusters.map((each) => each.provider)].map((each) => each.leave(0).catch(() => {})),
+    );
     await loops.stopServing();
     await traces?.close();
     // if this fails, the other servers notice in a few seconds

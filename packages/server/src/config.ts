@@ -51,7 +51,8 @@ export interface Config {
 
 /** The cluster that runs workers. */
 export interface KubernetesConfig {
-  readonly context: string | undefined;
+  /** The kubeconfig's contexts, each of which leads to a cluster; undefined is its current one. */
+  readonly contexts: readonly (string | undefined)[];
   readonly namespace: string | undefined;
   /** The file with what every pod has besides. */
   readonly podFile: string | undefined;
@@ -135,7 +136,7 @@ const kubernetesOf = (s: Settings): KubernetesConfig | undefined =>
   s.MILLRACE_KUBERNETES !== "on"
     ? undefined
     : {
-        context: s.MILLRACE_KUBERNETES_CONTEXT,
+        contexts: contextsOf(s.MILLRACE_KUBERNETES_CONTEXT),
         namespace: s.MILLRACE_KUBERNETES_NAMESPACE,
         podFile: s.MILLRACE_KUBERNETES_POD,
         freezes: s.MILLRACE_KUBERNETES_FREEZE === "on",
@@ -146,6 +147,11 @@ const kubernetesOf = (s: Settings): KubernetesConfig | undefined =>
         gpuResource: s.MILLRACE_KUBERNETES_GPU_RESOURCE,
         gpuLabel: s.MILLRACE_KUBERNETES_GPU_LABEL,
       };
+
+function contextsOf(text: string | undefined): readonly (string | undefined)[] {
+  const names = [...new Set((text ?? "").split(",").map((name) => name.trim()))].filter(Boolean);
+  return names.length > 0 ? names : [undefined];
+}
 
 function addressOf(text: string | undefined): Config["serverAddress"] {
   if (text === undefined) return undefined;

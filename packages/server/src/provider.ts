@@ -30,6 +30,8 @@ export interface WorkerSpec<From extends WorkerSource = WorkerSource> {
   readonly gpus?: readonly string[] | undefined;
   /** The GPUs it gets where its host picks them: how many, and of which types, in order of preference; none: any. */
   readonly gpuWish?: { readonly count: number; readonly types: readonly string[] } | undefined;
+  /** In a cluster, the operator's class of pods that it belongs to. */
+  readonly podClass?: string | undefined;
   readonly cpus?: number | undefined;
   /** Without it, a share of the engine's machine. */
   readonly memoryMib?: number | undefined;

@@ -135,7 +135,11 @@ export const settings = Type.Object({
     },
   ),
   MILLRACE_KUBERNETES_CONTEXT: Type.Optional(
-    Type.String({ description: "The kubeconfig's context to use; by default its current one.", minLength: 1 }),
+    Type.String({
+      minLength: 1,
+      description:
+        "The kubeconfig's context to use; by default its current one. Several, comma-separated, are several clusters in order of preference, which endpoints name as cluster/ and the context: workers for which one has no room go to the next.",
+    }),
   ),
   MILLRACE_KUBERNETES_NAMESPACE: Type.Optional(
     Type.String({
@@ -148,7 +152,7 @@ export const settings = Type.Object({
     Type.String({
       minLength: 1,
       description:
-        "A YAML file with what every worker's pod has besides: labels and annotations in metadata; nodeSelector, tolerations, priorityClassName, runtimeClassName, serviceAccountName and others in spec.",
+        "A YAML file with what every worker's pod has besides: labels and annotations in metadata; nodeSelector, tolerations, priorityClassName, runtimeClassName, serviceAccountName and others in spec. Further documents of the file, each with a name, are classes of pods that an endpoint may ask for with podClass.",
     }),
   ),
   MILLRACE_KUBERNETES_MEMORY: whole(

@@ -35,3 +35,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $service := printf "http://%s.%s.svc:%v" (include "millrace.fullname" .) .Release.Namespace .Values.service.port -}}
 {{- default $service .Values.workers.url -}}
 {{- end }}
+
+{{/* What the pods of workers have besides, as MILLRACE_KUBERNETES_POD takes it: for all, and for each class. */}}
+{{- define "millrace.podFile" -}}
+{{- if or .Values.workers.pod .Values.workers.podClasses -}}
+{{ toYaml .Values.workers.pod }}
+{{- range $name, $pod := .Values.workers.podClasses }}
+---
+{{ toYaml (merge (dict "name" $name) $pod) }}
+{{- end }}
+{{- end -}}
+{{- end }}

@@ -29,10 +29,13 @@ export const DeployConfig = Type.Object(
     gpu_count: whole(1, "GPUs for each worker."),
     cuda: text("The least CUDA version that workers need, such as 12.4."),
     place: Type.Optional(
-      Type.Union([Type.Literal("machines"), Type.Literal("cluster")], {
-        description: "Where workers run: on the servers' machines or in the cluster. By default as the server is set.",
+      Type.String({
+        pattern: "^(machines|cluster(/.+)?)$",
+        description:
+          "Where workers run: machines of the servers, any cluster, or one, as cluster/name. By default as the server is set.",
       }),
     ),
+    pod_class: text("The class of its pods in a cluster, one of those that the operator has set up."),
     cpus: whole(1, "vCPUs for each worker, instead of GPUs."),
     scaling: Type.Optional(
       Type.Object(

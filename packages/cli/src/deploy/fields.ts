@@ -35,6 +35,7 @@ export async function fieldsOf(
     gpuCount: config.gpu_count,
     minCudaVersion: config.cuda,
     place: config.place,
+    podClass: config.pod_class,
     networkVolumeIds: config.volumes === undefined ? undefined : volumes.map(({ id }) => id),
     workersMin: scaling.workers_min,
     workersMax: scaling.workers_max,

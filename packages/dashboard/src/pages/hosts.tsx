@@ -25,9 +25,7 @@ export function Hosts() {
 function Host({ host }: { readonly host: HostView }) {
   return (
     <section className="panel" aria-labelledby={`host-${host.id}`}>
-      <h2 id={`host-${host.id}`}>
-        {host.cluster ? "Cluster" : "Host"} {host.id}
-      </h2>
+      <h2 id={`host-${host.id}`}>{host.cluster ? `Cluster ${host.cluster.name}` : `Host ${host.id}`}</h2>
       <p>
         {host.isAlive ? "alive" : "silent"}
         {host.seenAt && (

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Config } from "../config.js";
+import type { Config, KubernetesConfig } from "../config.js";
 import type { ClusterGpus, HostFacts } from "../domain/hosts/host.js";
 import type { WorkerHandle } from "../domain/workers/worker.js";
 import type { Emit } from "../events.js";
@@ -23,6 +23,10 @@ interface Opening {
 export interface OpenCluster {
   /** Identifies its host: the same for all servers. */
   readonly id: string;
+  /** By this endpoints name it. */
+  readonly name: string;
+  /** The classes of its pods that endpoints may name. */
+  readonly podClasses: readonly string[];
   readonly provider: Provider;
   /** Where it keeps volumes. */
   readonly volumes: ClusterVolumes;
@@ -33,14 +37,41 @@ export interface OpenCluster {
 }
 
 /**
- * Opens the cluster that the settings name; undefined if they name none. Throws a {@link StartError} if they are wrong,
- * or a right is missing. A cluster that was there before and does not answer is waited for: jobs are accepted meanwhile.
+ * Opens the clusters that the settings name, in their order. Throws a {@link StartError} if the settings are wrong, or a
+ * right is missing. A cluster that was there before and does not answer is waited for: jobs are accepted meanwhile.
  */
-export async function openCluster(config: Config, opening: Opening): Promise<OpenCluster | undefined> {
+export async function openClusters(config: Config, opening: Opening): Promise<readonly OpenCluster[]> {
   const { kubernetes } = config;
-  if (!kubernetes) return undefined;
-  const { installation, logsDir, env, emit } = opening;
-  const warn = (message: string) => emit({ type: "server.warning", message });
+  if (!kubernetes) return [];
+  const kept = new Map((opening.kept.read() ?? "").split("\n").filter(Boolean).map(placeAndUid));
+  const opened: OpenCluster[] = [];
+  for (const context of kubernetes.contexts) {
+    const named = kubernetes.contexts.length > 1 ? ` (context ${context})` : "";
+    try {
+      const cluster = await openCluster(config, kubernetes, context, kept, opening);
+      const same = opened.find(({ id }) => id === cluster.id);
+      if (same) throw new Error(`it is the same namespace as that of context ${same.name}`);
+      opened.push(cluster);
+    } catch (error) {
+      throw new StartError(`Kubernetes${named}: ${error instanceof Error ? error.message : error}.`);
+    }
+  }
+  opening.kept.keep([...kept].map(([place, uid]) => `${uid} ${place}`).join("\n"));
+  return opened;
+}
+
+/** Opens the cluster of a context. `kept`: by where it is, the namespace's id as of an earlier start. */
+async function openCluster(
+  config: Config,
+  kubernetes: KubernetesConfig,
+  context: string | undefined,
+  kept: Map<string, string>,
+  { installation, logsDir, env, emit }: Opening,
+): Promise<OpenCluster> {
+  const name = context ?? "default";
+  const isOne = kubernetes.contexts.length === 1;
+  const warn = (message: string) =>
+    emit({ type: "server.warning", message: isOne ? message : `cluster ${name}: ${message}` });
   // loaded only where there is one
   const { findAccess } = await import("../providers/kubernetes/access.js");
   const { Cluster, isAway } = await import("../providers/kubernetes/cluster.js");
@@ -49,77 +80,87 @@ export async function openCluster(config: Config, opening: Opening): Promise<Ope
   const { gpuTypesOf } = await import("../providers/kubernetes/nodes.js");
   const { additionsIn } = await import("../providers/kubernetes/additions.js");
   const { missingRights, namespaceUid } = await import("../providers/kubernetes/rights.js");
-  try {
-    const access = findAccess(env, kubernetes.context);
-    const namespace = kubernetes.namespace ?? access.namespace ?? "default";
-    const cluster = new Cluster(access);
-    const lacks = await missingRights(cluster, namespace, kubernetes);
-    const place = `${access.server} ${namespace}`;
-    const known = opening.kept.read();
-    if ("away" in lacks) {
-      // which cluster it is can only be asked of it
-      if (!known?.endsWith(` ${place}`)) throw new Error(lacks.away);
-      warn(`${lacks.away}; workers start there once it does`);
-    } else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
-    const uid = "away" in lacks ? known?.split(" ")[0] : await namespaceUid(cluster, namespace);
-    opening.kept.keep(`${uid} ${place}`);
-    const { storageClass, accessMode } = kubernetes;
-    const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode });
-    const provider = new KubernetesProvider({
-      cluster,
-      namespace,
-      logsDir,
-      installation,
-      graceMs: config.stopGraceMs,
-      gpuResource: kubernetes.gpuResource,
-      gpuLabel: kubernetes.gpuLabel,
-      claims,
-      freezes: kubernetes.freezes,
-      additions: kubernetes.podFile === undefined ? {} : additionsIn(kubernetes.podFile),
-      warn,
-    });
-    const memory = { memoryMib: kubernetes.memoryGb * 1_024, gpuMemoryMib: kubernetes.gpuMemoryGb * 1_024 };
-    let gpuTypes: readonly ClusterGpus[] | undefined;
-    return {
-      id: `kubernetes/${uid}`,
-      provider,
-      volumes: claims,
-      facts: () => ({
-        location: undefined,
-        gpus: [],
-        gpusEnforced: true,
-        cpus: 0,
-        memoryMib: 0,
-        cannotRun: ["directory"],
-        cluster: { ...memory, ...(gpuTypes ? { gpuTypes } : {}) },
-      }),
-      look: async () => {
-        const before = JSON.stringify(gpuTypes);
-        gpuTypes = await gpuTypesOf(cluster, kubernetes).catch((error) => {
-          if (isAway(error)) return gpuTypes;
-          throw error;
-        });
-        return JSON.stringify(gpuTypes) !== before;
-      },
-    };
-  } catch (error) {
-    throw new StartError(`Kubernetes: ${error instanceof Error ? error.message : error}.`);
-  }
-}
-
-/** Logs of workers on any host, and what is masked there: a worker's handle names its provider. */
-export function logsEverywhere(
-  machine: Provider,
-  cluster: Pick<OpenCluster, "provider"> | undefined,
-  handleOf: (workerId: string) => WorkerHandle | undefined,
-): Pick<Provider, "logs" | "hide"> {
-  const of = (handle: WorkerHandle | undefined) =>
-    cluster && handle?.provider === "kubernetes" ? cluster.provider : machine;
+  const access = findAccess(env, context);
+  const namespace = kubernetes.namespace ?? access.namespace ?? "default";
+  const cluster = new Cluster(access);
+  const lacks = await missingRights(cluster, namespace, kubernetes);
+  const place = `${access.server} ${namespace}`;
+  const known = kept.get(place);
+  if ("away" in lacks) {
+    // which cluster it is can only be asked of it
+    if (known === undefined) throw new Error(lacks.away);
+    warn(`${lacks.away}; workers start there once it does`);
+  } else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
+  const uid = "away" in lacks ? known : await namespaceUid(cluster, namespace);
+  kept.set(place, String(uid));
+  const { storageClass, accessMode } = kubernetes;
+  const additions = kubernetes.podFile === undefined ? undefined : additionsIn(kubernetes.podFile);
+  const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode, warn });
+  const provider = new KubernetesProvider({
+    cluster,
+    namespace,
+    logsDir,
+    installation,
+    graceMs: config.stopGraceMs,
+    gpuResource: kubernetes.gpuResource,
+    gpuLabel: kubernetes.gpuLabel,
+    claims,
+    freezes: kubernetes.freezes,
+    additions: additions?.all ?? {},
+    ...(additions ? { classes: additions.classes } : {}),
+    warn,
+  });
+  const podClasses = [...(additions?.classes.keys() ?? [])];
+  const memory = { memoryMib: kubernetes.memoryGb * 1_024, gpuMemoryMib: kubernetes.gpuMemoryGb * 1_024 };
+  let gpuTypes: readonly ClusterGpus[] | undefined;
   return {
-    logs: (workerId, handle, query) => of(handle).logs(workerId, handle, query),
-    hide: (workerId, secret) => of(handleOf(workerId)).hide(workerId, secret),
+    id: `kubernetes/${uid}`,
+    name,
+    podClasses,
+    provider,
+    volumes: claims,
+    facts: () => ({
+      location: undefined,
+      gpus: [],
+      gpusEnforced: true,
+      cpus: 0,
+      memoryMib: 0,
+      cannotRun: ["directory"],
+      cluster: { name, podClasses, ...memory, ...(gpuTypes ? { gpuTypes } : {}) },
+    }),
+    look: async () => {
+      const before = JSON.stringify(gpuTypes);
+      gpuTypes = await gpuTypesOf(cluster, kubernetes).catch((error) => {
+        if (isAway(error)) return gpuTypes;
+        throw error;
+      });
+      return JSON.stringify(gpuTypes) !== before;
+    },
   };
 }
+
+/** Logs of workers on any host, and what is masked there. `rowOf`: what is known of a worker. */
+export function logsEverywhere(
+  machine: Provider,
+  clusters: readonly { readonly no: number; readonly provider: Provider }[],
+  rowOf: (workerId: string) => { readonly hostNo: number; readonly handle?: WorkerHandle | undefined } | undefined,
+): Pick<Provider, "logs" | "hide"> {
+  const of = (workerId: string, handle: WorkerHandle | undefined) => {
+    if (handle?.provider !== "kubernetes") return machine;
+    const hostNo = rowOf(workerId)?.hostNo;
+    // of a worker that is long forgotten only its files are left, which any of them reads
+    return (clusters.find(({ no }) => no === hostNo) ?? clusters[0])?.provider ?? machine;
+  };
+  return {
+    logs: (workerId, handle, query) => of(workerId, handle).logs(workerId, handle, query),
+    hide: (workerId, secret) => of(workerId, rowOf(workerId)?.handle).hide(workerId, secret),
+  };
+}
+
+const placeAndUid = (line: string): [place: string, uid: string] => {
+  const at = line.indexOf(" ");
+  return [line.slice(at + 1), line.slice(0, at)];
+};
 
 /** Identifies the service among those that share a namespace: the same on all of its servers, and for ever. */
 export async function installationId({ access }: Pick<Stores, "access">): Promise<string> {

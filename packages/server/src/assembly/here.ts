@@ -11,35 +11,36 @@ import type { Providers } from "./providers.js";
 export interface ClusterHost {
   readonly no: number;
   readonly id: string;
+  readonly name: string;
+  readonly podClasses: readonly string[];
   readonly facts: () => HostFacts;
   readonly volumes: ClusterVolumes;
   /** Whether it is this server's turn. */
   readonly isTended: () => boolean;
 }
 
-/** A server that tends its own machine and, when it is its turn, a cluster. */
-export const withCluster = (
+/** A server that tends its own machine and, when it is its turn, clusters. */
+export const withClusters = (
   machine: ReturnType<typeof onMachine>,
-  cluster: ClusterHost | undefined,
-): ReturnType<typeof onMachine> =>
-  cluster === undefined
-    ? machine
-    : {
-        ...machine,
-        hosts: () => [
-          ...machine.hosts(),
-          ...(cluster.isTended() ? [{ no: cluster.no, id: cluster.id, facts: cluster.facts() }] : []),
-        ],
-        readsLogs: (hostNo) => machine.readsLogs(hostNo) || hostNo === cluster.no,
-        tends: (hostNo) => machine.tends(hostNo) || (hostNo === cluster.no && cluster.isTended()),
-      };
+  clusters: readonly ClusterHost[],
+): ReturnType<typeof onMachine> => {
+  const tended = () => clusters.filter(({ isTended }) => isTended());
+  return {
+    ...machine,
+    clusters: clusters.map(({ no, name, podClasses }) => ({ no, name, podClasses })),
+    hosts: () => [...machine.hosts(), ...tended().map(({ no, id, facts }) => ({ no, id, facts: facts() }))],
+    readsLogs: (hostNo) => machine.readsLogs(hostNo) || clusters.some(({ no }) => no === hostNo),
+    tends: (hostNo) => machine.tends(hostNo) || tended().some(({ no }) => no === hostNo),
+  };
+};
 
 /** A server that tends its own machine alone. */
 export const onMachine = (
   host: { readonly no: number; readonly id: string },
   facts: () => HostFacts,
-): Pick<Here, "hostNo" | "facts" | "hosts" | "tends" | "readsLogs"> => ({
+): Pick<Here, "hostNo" | "facts" | "hosts" | "tends" | "readsLogs" | "clusters"> => ({
   hostNo: host.no,
+  clusters: [],
   facts,
   hosts: () => [{ ...host, facts: facts() }],
   tends: (hostNo) => hostNo === host.no,
@@ -56,18 +57,18 @@ export function factsHere(
     providers,
     quota,
     server,
-    cluster,
+    clusters,
   }: {
     host: { no: number; id: string };
     facts: () => HostFacts;
     providers: Pick<Providers, "imageComplaint" | "heldVolumes">;
     quota: Quota;
     server: Here["server"];
-    cluster: ClusterHost | undefined;
+    clusters: readonly ClusterHost[];
   },
 ): Here {
   return {
-    ...withCluster(onMachine(host, facts), cluster),
+    ...withClusters(onMachine(host, facts), clusters),
     ...(server ? { server } : {}),
     localProcesses: config.localProcesses,
     places: config.places,
@@ -76,8 +77,8 @@ export function factsHere(
       quota,
       use: new Map(),
       bounds: new Map(),
+      inClusters: clusters.map(({ volumes }) => volumes),
       ...(providers.heldVolumes ? { held: providers.heldVolumes } : {}),
-      ...(cluster ? { inCluster: cluster.volumes } : {}),
     },
     workingDir: process.cwd(),
     stopGraceMs: config.stopGraceMs,

@@ -4,7 +4,7 @@ import { endCallsLoop, noteUsesLoop } from "../loops/end-calls.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { forgetEndedLoop } from "../loops/forget-ended.js";
 import { keepTimeLoop } from "../loops/keep-time.js";
-import { type Leases, runOwned } from "../loops/leases.js";
+import { clusterLoops, type Leases, runOwned } from "../loops/leases.js";
 import { type Loop, runLoop } from "../loops/loop.js";
 import type { VolumeMeasuring } from "../loops/measure-volumes.js";
 import { clearClusterVolumesLoop, clearPodVolumesLoop } from "../loops/pods/clear-pod-volumes.js";
@@ -23,13 +23,18 @@ import type { Parts } from "../operations/needs.js";
 import { pruneLogs } from "../providers/log-files/pruning.js";
 import type { Sender } from "../sender.js";
 import type { EndpointStore, SharedStore } from "../store/index.js";
+import type { ClusterHost } from "./here.js";
+
+/** A cluster, and how its workers are tended. */
+export interface TendedCluster extends ClusterHost {
+  readonly look: () => Promise<boolean>;
+  readonly tending: TendOptions;
+}
 
 /** What loops need beyond what operations need. */
 export interface LoopParts {
   readonly tending: TendOptions;
-  /** Of a cluster, if there is one. */
-  readonly tendingCluster: TendOptions | undefined;
-  readonly cluster: Parameters<typeof clusterStockLoop>[1] | undefined;
+  readonly clusters: readonly TendedCluster[];
   readonly polling: PollOptions;
   readonly sender: Sender;
   readonly stock: StockTaking;
@@ -49,8 +54,7 @@ export interface LoopParts {
  */
 export function runLoops(parts: Parts, given: LoopParts) {
   const { bell } = parts;
-  const { shared, leases, tendingCluster } = given;
-  const { inCluster } = parts.here.volumes;
+  const { shared, leases } = given;
   const deciding = new AbortController();
   const serving = new AbortController();
   setMaxListeners(0, serving.signal); // one for each loop
@@ -67,9 +71,14 @@ export function runLoops(parts: Parts, given: LoopParts) {
   ];
   const servers = [
     serve(tendWorkersLoop(parts, given.tending)),
-    ...(tendingCluster ? [own(() => tendClusterLoop(parts, tendingCluster))] : []),
-    ...(given.cluster ? [serve(clusterStockLoop(parts, given.cluster))] : []),
-    ...(inCluster ? [own(() => clearClusterVolumesLoop(parts, given.endpoints, inCluster))] : []),
+    ...given.clusters.flatMap((cluster) => {
+      const { tend, clearVolumes } = clusterLoops(cluster.no);
+      return [
+        own(() => tendClusterLoop(tend, parts, cluster.tending)),
+        own(() => clearClusterVolumesLoop(clearVolumes, parts, given.endpoints, cluster.volumes)),
+        serve(clusterStockLoop(parts, cluster)),
+      ];
+    }),
     // keep watching while workers have their grace: a worker that falls silent then is lost like any other
     own(() => watchWorkersLoop(parts)),
     own(() => expireJobsLoop(parts)),

@@ -13,7 +13,10 @@ export const clusters = {
   clusterGpuTypesMax: 100,
   clusterRetryMs: second, // between attempts to reach an API server that is away
   clusterRetryMsMax: 30 * second, // and to make a pod that the cluster does not admit
-  clusterRoomMs: 10 * second, // a worker without a node for this long goes to a machine that has room
+  clusterRoomMs: 10 * second, // a worker without a node for this long goes where there is room
+  clusterLeftMs: 10 * minute, // not back to a cluster that had none: a new node takes its time
+  placeCharsMax: 261,
+  podClassCharsMax: 63,
   podWatchMs: 4 * minute, // a watch lasts this long and is then opened again where it ended
   podWatchSilenceMs: 150 * second, // a watch without so much as a bookmark, which come every minute, is dead
   podWatchLineBytesMax: 4 * mib, // one pod with its change

@@ -2,14 +2,13 @@ import type { Clock } from "../clock.js";
 import type { Needs } from "../operations/needs.js";
 import { type Loop, runLoop } from "./loop.js";
 
-/** Of these, the loops about a cluster: for servers that reach it. */
-export const clusterLoops: readonly string[] = ["tend-cluster", "clear-cluster-volumes"];
+/** The names of the loops about a cluster, each of which only one of the servers that reach it runs. */
+export const clusterLoops = (hostNo: number) =>
+  ({ tend: `tend-cluster-${hostNo}`, clearVolumes: `clear-cluster-volumes-${hostNo}` }) as const;
 
-/** The loops that only one of the servers runs. */
+/** The loops that only one of the servers runs, besides those. */
 export const ownedLoops: readonly string[] = [
   "scale",
-  "tend-cluster",
-  "clear-cluster-volumes",
   "watch-workers",
   "deliver-webhooks",
   "expire-jobs",
@@ -85,7 +84,7 @@ export async function runOwned(
   if (!leases) return runLoop(make(), needs, signal);
   for (let loop = make(); ; loop = make()) {
     const { name, tick } = loop;
-    if (!ownedLoops.includes(name)) throw new Error(`no server would ever own the loop '${name}'`);
+    if (!leases.names.includes(name)) throw new Error(`no server would ever own the loop '${name}'`);
     await becomesOwner(leases, name, signal);
     if (signal.aborted) return;
     const term = new AbortController();

@@ -80,6 +80,8 @@ export interface Here {
   readonly localProcesses: boolean;
   /** Where workers run whose endpoint does not say, in order of preference. */
   readonly places: readonly Place[];
+  /** The clusters that this server reaches, in order of preference. */
+  readonly clusters: readonly { readonly no: number; readonly name: string; readonly podClasses: readonly string[] }[];
   readonly volumes: VolumesHere;
   /** The directory that relative image paths start from. */
   readonly workingDir: string;
@@ -110,8 +112,8 @@ export interface VolumesHere {
   readonly bounds: Map<string, VolumeBound>;
   /** The volumes that a provider keeps in their place, if its workers mount those instead. */
   readonly held?: HeldVolumes;
-  /** The volumes that a cluster keeps for its workers. */
-  readonly inCluster?: ClusterVolumes;
+  /** The volumes that clusters keep for their workers. */
+  readonly inClusters: readonly ClusterVolumes[];
 }
 
 /** The volumes that a cluster keeps, for the workers that it runs. */

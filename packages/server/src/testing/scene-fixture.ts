@@ -95,6 +95,7 @@ export class Scene extends SceneActs {
         localProcesses: true,
         places: ["machines", "cluster"],
         volumes: {
+          inClusters: [],
           dir: join(world.directory, "volumes"),
           quota: noQuota("Nothing is bounded here."),
           use: new Map(),

@@ -1,5 +1,5 @@
 import { limits } from "../../limits/index.js";
-import type { Place } from "../hosts/place.js";
+import type { WantedPlace } from "../hosts/place.js";
 import type { PodSettings } from "../pods/pod-settings.js";
 
 export type ScalerType = "QUEUE_DELAY" | "REQUEST_COUNT";
@@ -30,7 +30,9 @@ export interface EndpointSettings {
   readonly minCudaVersion?: string;
   readonly networkVolumeIds: readonly string[];
   /** Where its workers run; absent: as the server's settings say. */
-  readonly place?: Place;
+  readonly place?: WantedPlace;
+  /** The class of its pods in a cluster. */
+  readonly podClass?: string;
   readonly scalerType: ScalerType;
   readonly scalerValue: number;
   readonly vcpuCount?: number;

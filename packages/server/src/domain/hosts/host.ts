@@ -2,7 +2,7 @@ import { dataCenters } from "../../limits/index.js";
 import type { EndpointSettings } from "../endpoints/endpoint.js";
 import type { Source } from "../endpoints/template.js";
 import type { Gpu } from "./gpu.js";
-import type { Place } from "./place.js";
+import type { Place, WantedPlace } from "./place.js";
 
 /** What a host can give to workers. */
 export interface HostFacts {
@@ -20,12 +20,16 @@ export interface HostFacts {
   readonly gpuProblem?: string;
   /**
    * Of a cluster, whose own scheduler finds room and GPUs: it takes every worker, and says what that worker waits for.
-   * The memory of a worker that asks for none, and of each GPU of one that has GPUs; and its stock, if that is known.
+   * Its name, the memory of a worker that asks for none, and of each GPU of one that has GPUs; and its stock, if that is known.
    */
   readonly cluster?: {
+    /** By this endpoints name it. */
+    readonly name: string;
     readonly memoryMib: number;
     readonly gpuMemoryMib: number;
     readonly gpuTypes?: readonly ClusterGpus[];
+    /** The classes of pods that endpoints may name. */
+    readonly podClasses?: readonly string[];
   };
   /** The driver does not answer. GPUs missing from `gpus` may be fine, and still serve the workers that have them. */
   readonly gpusUnseen?: true;
@@ -45,7 +49,11 @@ export interface HostView extends HostFacts {
   readonly workers: number;
 }
 
-export const placeOf = ({ cluster }: Pick<HostFacts, "cluster">): Place => (cluster ? "cluster" : "machines");
+const placeOf = ({ cluster }: Pick<HostFacts, "cluster">): Place => (cluster ? "cluster" : "machines");
+
+/** Whether a host is in one of these places. */
+export const isInPlace = (host: Pick<HostFacts, "cluster">, places: readonly WantedPlace[]): boolean =>
+  places.some((each) => each === placeOf(host) || (host.cluster && each === `cluster/${host.cluster.name}`));
 
 /** Where an endpoint wants its workers. */
 export type WantedLocations = Pick<EndpointSettings, "locations" | "dataCenterIds">;

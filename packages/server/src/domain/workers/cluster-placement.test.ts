@@ -3,7 +3,7 @@ import { place } from "./placement.js";
 import { anywhere, given, gpu, holds, host, need } from "./placement-fixture.js";
 
 describe("A worker's place with a cluster beside the machines", () => {
-  const memory = { memoryMib: 4_096, gpuMemoryMib: 16_384 };
+  const memory = { name: "one", memoryMib: 4_096, gpuMemoryMib: 16_384 };
   const cluster = host(9, [], { cluster: memory, cannotRun: ["directory"], cpus: 0, memoryMib: 0 });
   const image = { source: "image" } as const;
 
@@ -44,6 +44,29 @@ describe("A worker's place with a cluster beside the machines", () => {
     expect(place(need({ source: "directory" }), hosts, inCluster, [])).toMatchObject({
       lacks: "It has to run in the cluster, which runs container images only.",
     });
+  });
+
+  it("is one of several clusters: the first that may have its GPUs, or the one that is named", () => {
+    const named = (no: number, name: string, more = {}) => ({ ...cluster, no, cluster: { ...memory, name, ...more } });
+    const hosts = [named(8, "one"), named(9, "two"), host(1, [])];
+    const at = (where: object, more = {}) => place(need({ ...image, ...more }), hosts, { ...anywhere, ...where }, []);
+    expect(at({})).toMatchObject({ hostNo: 8 });
+    expect(at({ clusters: [9, 8] })).toMatchObject({ hostNo: 9 });
+    expect(at({ clusters: [9] })).toMatchObject({ hostNo: 9 });
+    expect(at({ places: ["cluster/two"] })).toMatchObject({ hostNo: 9 });
+    expect(at({ places: ["cluster/three"] })).toMatchObject({
+      lacks: expect.stringContaining("none takes workers now"),
+    });
+    const types = (name: string, atOneNode: number) => ({
+      gpuTypes: [{ name, memoryMib: 1, driver: "", count: 8, atOneNode }],
+    });
+    const known = [named(8, "one", types("NVIDIA L4", 1)), named(9, "two", types("NVIDIA A40", 2)), host(1, [])];
+    const wants = (gpuTypes: string[], gpuCount: number) =>
+      place(need({ ...image, gpuTypes, gpuCount }), known, anywhere, []);
+    expect(wants(["NVIDIA L4"], 1)).toMatchObject({ hostNo: 8 });
+    expect(wants(["NVIDIA A40"], 1)).toMatchObject({ hostNo: 9 });
+    expect(wants([], 2)).toMatchObject({ hostNo: 9 });
+    expect(wants(["NVIDIA H200"], 1)).toMatchObject({ hostNo: 8 });
   });
 
   it("is a machine for a directory that none may run, so that its start says why", () => {

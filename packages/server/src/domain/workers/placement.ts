@@ -3,8 +3,8 @@ import type { Source } from "../endpoints/template.js";
 import { gbPerCpu, readInstance } from "../hosts/cpu.js";
 import { cudaOf, neededCuda, supportsCuda } from "../hosts/cuda.js";
 import { type Gpu, isSameType, untoldGpu } from "../hosts/gpu.js";
-import { type HostView, isThere, placeOf, type WantedLocations } from "../hosts/host.js";
-import type { Place } from "../hosts/place.js";
+import { type ClusterGpus, type HostView, isInPlace, isThere, type WantedLocations } from "../hosts/host.js";
+import type { WantedPlace } from "../hosts/place.js";
 import type { Resources } from "./worker.js";
 
 /** What a worker needs for its exclusive use. */
@@ -67,7 +67,9 @@ function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSetting
 /** Where a worker may run. */
 export interface Where extends WantedLocations {
   /** In order of preference. */
-  readonly places: readonly Place[];
+  readonly places: readonly WantedPlace[];
+  /** The numbers of clusters in order of preference; others come after them. */
+  readonly clusters?: readonly number[];
 }
 
 /**
@@ -75,15 +77,15 @@ export interface Where extends WantedLocations {
  * an L4 free on the busier of two hosts and an A40 on the other, "L4, A40" gets the L4. A cluster takes every worker.
  */
 export function place(need: Need, hosts: readonly HostView[], where: Where, holdings: readonly Holding[]): Placement {
-  const inPlace = hosts.filter((host) => isThere(host, where) && where.places.includes(placeOf(host)));
+  const inPlace = hosts.filter((host) => isThere(host, where) && isInPlace(host, where.places));
   const able = inPlace.filter(({ cannotRun = [] }) => need.source === undefined || !cannotRun.includes(need.source));
   // if no machine can run it, its start there will say why
   const fitting = able.length > 0 ? able : inPlace.filter(({ cluster }) => !cluster);
   if (fitting.length === 0 && !where.places.includes("machines"))
     return { lacks: lackingCluster(inPlace), giveWay: [] };
-  const cluster = fitting.find(({ cluster }) => cluster);
+  const cluster = clustersFor(need, fitting, where)[0];
   const elsewhere = cluster && inCluster(need, cluster);
-  if (elsewhere && where.places[0] === "cluster") return elsewhere;
+  if (elsewhere && where.places[0] !== "machines") return elsewhere;
   const machines = fitting.filter(({ cluster }) => !cluster);
   // a host that does not enforce GPUs is used only if none does
   const isEnforced = need.gpuCount > 0 && fitting.some(({ gpusEnforced }) => gpusEnforced);
@@ -106,6 +108,20 @@ export function place(need: Need, hosts: readonly HostView[], where: Where, hold
   }
   return elsewhere ?? { lacks, giveWay: [] };
 }
+
+/** The clusters among these hosts, the best first: one that is known to have no GPUs of these types may still add some. */
+function clustersFor(need: Need, hosts: readonly HostView[], { clusters = [] }: Where): HostView[] {
+  const rank = ({ no }: HostView) => (clusters.includes(no) ? clusters.indexOf(no) : clusters.length);
+  const lacks = ({ cluster }: HostView) =>
+    need.gpuCount > 0 && cluster?.gpuTypes && !hasTypes(need, cluster.gpuTypes) ? 1 : 0;
+  return hosts.filter(({ cluster }) => cluster).sort((a, b) => lacks(a) - lacks(b) || rank(a) - rank(b) || a.no - b.no);
+}
+
+const hasTypes = ({ gpuCount, gpuTypes }: Need, there: readonly ClusterGpus[]): boolean =>
+  there.some(
+    ({ name, atOneNode }) =>
+      atOneNode >= gpuCount && (gpuTypes.length === 0 || gpuTypes.some((type) => isSameType(name, type))),
+  );
 
 /** A cluster's own scheduler finds room and GPUs, or says what it lacks. */
 function inCluster(need: Need, { no, cluster }: HostView): Placement | undefined {

@@ -74,6 +74,7 @@ const values: Readonly<Record<string, unknown>> = {
   location: "EU-RO-1",
   locations: "EU-RO-1",
   place: "cluster",
+  podClass: "spot",
   privateIp: "172.17.0.4",
   publicIp: "192.0.2.10",
   ip: "192.0.2.10",

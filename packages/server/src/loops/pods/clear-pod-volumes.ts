@@ -32,10 +32,11 @@ export function clearPodVolumesLoop(needs: Clearing, store: Pick<EndpointStore, 
 
 /** The same for the volumes that a cluster keeps: one of the servers does it. */
 export const clearClusterVolumesLoop = (
+  name: string,
   needs: Clearing,
   store: Pick<EndpointStore, "existing">,
   volumes: ClusterVolumes,
-): Loop => clearingLoop("clear-cluster-volumes", needs, store, volumes);
+): Loop => clearingLoop(name, needs, store, volumes);
 
 function clearingLoop(name: string, needs: Clearing, store: Pick<EndpointStore, "existing">, shelf: Shelf): Loop {
   const failed = new Set<string>();

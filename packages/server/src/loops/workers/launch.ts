@@ -98,6 +98,7 @@ export async function launchOf(
     ? {
         ...ofImage(needs, settings, facts, { volume, targets, environment }),
         ...limitsOf(row.resources, own.gpuTypeIds),
+        podClass: own.podClass,
       }
     : ofDirectory(needs, options, endpoint, settings, facts, { volume, environment });
   return {

@@ -4,6 +4,7 @@ import type { HostFacts } from "../../domain/hosts/host.js";
 import type { Place } from "../../domain/hosts/place.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
+import { createVolume } from "../../operations/volumes/save-volume.js";
 import { endWorker } from "../../operations/workers/worker-life.js";
 import { l4, plainHost } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
@@ -16,22 +17,29 @@ const cluster: HostFacts = {
   cpus: 0,
   memoryMib: 0,
   cannotRun: ["directory"],
-  cluster: { memoryMib: 2_048, gpuMemoryMib: 16_384 },
+  cluster: { name: "default", memoryMib: 2_048, gpuMemoryMib: 16_384 },
 };
 let machine: HostFacts;
 let clusterNo: number;
+let otherNo: number;
 let scene: Scene;
 let look: ReturnType<typeof movesBack>;
 afterEach(() => scene.close());
 
-async function open(places: readonly Place[], facts: Partial<HostFacts>): Promise<void> {
+async function open(places: readonly Place[], facts: Partial<HostFacts>, hasOther = false): Promise<void> {
   machine = { ...plainHost, gpusEnforced: true, ...facts };
+  const other: HostFacts = { ...cluster, cluster: { name: "other", memoryMib: 1, gpuMemoryMib: 1 } };
   const hosts = () => [
     { no: machineNo(), id: "host", facts: machine },
     { no: clusterNo, id: "cluster", facts: cluster },
+    ...(hasOther ? [{ no: otherNo, id: "other", facts: other }] : []),
   ];
-  scene = await Scene.open({ here: { facts: () => machine, hosts, places } });
+  const clusters: { no: number; name: string; podClasses: string[] }[] = [];
+  scene = await Scene.open({ here: { facts: () => machine, hosts, places, clusters } });
   clusterNo = await scene.stores.hosts.ensure("cluster", scene.clock.now());
+  otherNo = await scene.stores.hosts.ensure("other", scene.clock.now());
+  clusters.push({ no: clusterNo, name: "default", podClasses: [] });
+  if (hasOther) clusters.push({ no: otherNo, name: "other", podClasses: [] });
   scene.run(scene.loops.scale());
   look = movesBack(scene.parts);
 }
@@ -47,7 +55,7 @@ async function placed(more: Parameters<Scene["endpoint"]>[0]): Promise<Endpoint>
 const hostsOf = (endpoint: Endpoint) =>
   scene.workersOf(endpoint).flatMap(({ row }) => (row.wanted === "running" ? [row.hostNo] : []));
 const inCluster = (endpoint: Endpoint): LiveWorker[] =>
-  scene.workersOf(endpoint).filter(({ row }) => row.hostNo === clusterNo);
+  scene.workersOf(endpoint).filter(({ row }) => row.hostNo === clusterNo || row.hostNo === otherNo);
 
 /** What the cluster's tender does, seconds after the cluster has said that it has no room. */
 async function tend(endpoint: Endpoint, waitedMs: number = limits.clusterRoomMs): Promise<void> {
@@ -109,3 +117,30 @@ it.each<[string, Partial<HostFacts>, Parameters<Scene["endpoint"]>[0]]>([
   for (let turn = 0; turn < 3; turn++) await tend(endpoint);
   expect(scene.workersOf(endpoint).map(({ row }) => [row.hostNo, row.wanted])).toEqual([[clusterNo, "running"]]);
 });
+
+it("It goes to the next cluster, and its successors follow, until the first is tried again", async () => {
+  await open(["machines", "cluster"], { gpus: [] }, true);
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"] });
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+  await tend(endpoint);
+  expect(hostsOf(endpoint)).toEqual([otherNo]);
+  // neither has room: an autoscaler sees a pod that stays
+  for (let turn = 0; turn < 5; turn++) await tend(endpoint);
+  expect(hostsOf(endpoint)).toEqual([otherNo]);
+  await scene.advance(limits.clusterLeftMs);
+  await tend(endpoint);
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+});
+
+it.each(["names its cluster", "has its network volume there"])(
+  "It stays in its cluster if its endpoint %s",
+  async (why) => {
+    await open(["machines", "cluster"], { gpus: [] }, true);
+    const { id } = await createVolume(scene.parts, scene.admin, { name: "models", size: 1, dataCenterId: "here" });
+    const stays = why.startsWith("names") ? { place: "cluster/default" as const } : { networkVolumeIds: [id] };
+    const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"], ...stays });
+    for (let turn = 0; turn < 3; turn++) await tend(endpoint);
+    expect(hostsOf(endpoint)).toEqual([clusterNo]);
+    expect([...scene.parts.registry.endedWorkers()]).toEqual([]);
+  },
+);

@@ -2,15 +2,15 @@ import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
-import { hasMachineFor } from "../../operations/workers/place-worker.js";
+import { whyLeaveCluster } from "../../operations/workers/place-worker.js";
 import { stopWorker } from "../../operations/workers/worker-life.js";
 
 type Moving = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
 type Look = (mine: readonly LiveWorker[], now: number) => Promise<number | undefined>;
 
 /**
- * Stops a worker for which its cluster has found no room for a while, if a machine has room now: its successor is placed
- * there. The next one follows after a while, when that room is taken, and only if no worker waits for it already. The
+ * Stops a worker for which its cluster has found no room for a while, if a machine has room now, or another cluster may
+ * have: its successor is placed there. The next one follows after a while, when that room is taken, and only if no worker waits for it already. The
  * result returns when to look next.
  */
 export function movesBack(needs: Moving): Look {
@@ -28,8 +28,9 @@ export function movesBack(needs: Moving): Look {
       const version = `${worker.row.endpointNo}/${worker.row.version}`;
       if (seen.has(version)) continue;
       seen.add(version);
-      if (!(await hasMachineFor(needs, worker)) || !isLate(worker, now)) continue;
-      await stopWorker(needs, worker, "a machine has room for it, and the cluster has none", needs.here.stopGraceMs);
+      const why = await whyLeaveCluster(needs, worker);
+      if (why === undefined || !isLate(worker, now)) continue;
+      await stopWorker(needs, worker, why, needs.here.stopGraceMs);
       movedAt = now;
       break;
     }

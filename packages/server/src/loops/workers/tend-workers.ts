@@ -38,9 +38,9 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 }
 
 /** Tends the workers of a cluster: one of the servers does, and begins without knowing any. */
-export function tendClusterLoop(needs: Tending, options: TendOptions): Loop {
+export function tendClusterLoop(name: string, needs: Tending, options: TendOptions): Loop {
   const tended = new Tended(options.provider);
-  const loop = tendingLoop("tend-cluster", needs, options, movesBack(needs), tended);
+  const loop = tendingLoop(name, needs, options, movesBack(needs), tended);
   return {
     ...loop,
     listen(wake) {

@@ -4,7 +4,7 @@ import { isPath } from "../../domain/endpoints/template.js";
 import { cpuFlavors } from "../../domain/hosts/cpu.js";
 import { isGpuType, tiersOfTypes, typesOfTiers } from "../../domain/hosts/gpu.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
-import { type Place, places } from "../../domain/hosts/place.js";
+import { type WantedPlace, wantedCluster } from "../../domain/hosts/place.js";
 import { invalid } from "../../errors.js";
 import { countries, cudaVersions, dataCenters, limits } from "../../limits/index.js";
 import { checkFields, choice, type FieldRules, flag, integer, list, nameRule, text, variables } from "../fields.js";
@@ -34,6 +34,7 @@ const plain = [
   "instanceIds",
   "minCudaVersion",
   "place",
+  "podClass",
   "scalerType",
   "scalerValue",
   "vcpuCount",
@@ -74,7 +75,8 @@ export const endpointFields = {
   locations: text(10_000),
   minCudaVersion: choice(cudaVersions),
   networkVolumeIds: list(text(1_000)),
-  place: choice(places),
+  place: text(limits.placeCharsMax, "none"),
+  podClass: text(limits.podClassCharsMax, "none"),
   scalerType: choice(["QUEUE_DELAY", "REQUEST_COUNT"]),
   scalerValue: integer(1, 1_000_000),
   workersMax: integer(0, 10_000),
@@ -93,6 +95,7 @@ export function mergeSettings(
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;
   checkPlace(needs, input.place);
+  checkPodClass(needs, input.podClass, base?.podClass);
   for (const field of plain) assign(draft, field, input[field]);
   if (input.type && base === undefined) draft.type = input.type;
   if (input.executionTimeoutMs !== undefined)
@@ -125,10 +128,35 @@ const factsOfHosts = ({ here, registry }: Checking): HostFacts[] => [
   ...registry.hosts,
 ];
 
-/** Refuses a cluster where there is none. */
-function checkPlace(needs: Checking, place: Place | null | undefined): void {
-  if (place !== "cluster" || needs.here.volumes.inCluster || factsOfHosts(needs).some(({ cluster }) => cluster)) return;
-  throw invalid("'place' is cluster, and no cluster runs workers here; MILLRACE_KUBERNETES adds one.");
+/** The clusters that are reached from here, or from other servers. */
+const clustersOf = (needs: Checking): { readonly name: string; readonly podClasses?: readonly string[] }[] => [
+  ...needs.here.clusters,
+  ...factsOfHosts(needs).flatMap(({ cluster }) => cluster ?? []),
+];
+
+/** Refuses a class of pods that no cluster has. */
+function checkPodClass(needs: Checking, podClass: string | null | undefined, before: string | undefined): void {
+  if (!podClass || podClass === before) return;
+  const classes = [...new Set(clustersOf(needs).flatMap(({ podClasses = [] }) => podClasses))];
+  if (classes.includes(podClass)) return;
+  const known =
+    classes.length > 0
+      ? `The classes: ${classes.join(", ")}.`
+      : "Their operator adds some with MILLRACE_KUBERNETES_POD.";
+  throw invalid(`There is no class of pods '${podClass}' in the clusters here. ${known}`);
+}
+
+/** Refuses a place that is none, and a cluster that is not there. */
+function checkPlace(needs: Checking, place: WantedPlace | null | undefined): void {
+  if (!place || place === "machines") return;
+  const wanted = wantedCluster(place);
+  if (place !== "cluster" && !wanted)
+    throw invalid("'place' must be machines, cluster, or cluster/ with a cluster's name.");
+  const names = [...new Set(clustersOf(needs).map(({ name }) => name))];
+  if (names.length === 0)
+    throw invalid(`'place' is ${place}, and no cluster runs workers here; MILLRACE_KUBERNETES adds one.`);
+  if (wanted !== undefined && !names.includes(wanted))
+    throw invalid(`'place' is ${place}, and no cluster here has that name. Its clusters: ${names.join(", ")}.`);
 }
 
 /** Refuses an endpoint whose template does not exist, or is not for this caller. */

@@ -37,7 +37,7 @@ function showCluster(needs: Looking, host: Parameters<typeof clusterGpus>[1]) {
     count,
     held,
   }));
-  return gpuTypes ? { gpuTypes } : {};
+  return { name: host.cluster?.name ?? "", ...(gpuTypes ? { gpuTypes } : {}) };
 }
 
 function gpusOf({ registry }: Looking, caller: ApiKey, host: HostFacts, workers: readonly LiveWorker[]) {

@@ -114,13 +114,13 @@ export async function deleteVolume(
     const endedAt = needs.clock.now();
     await needs.registry.removeVolume(volume, { gbMs: volumeGbMs(volume, endedAt), endedAt });
   });
-  const { dir, quota, bounds, held, inCluster } = needs.here.volumes;
+  const { dir, quota, bounds, held, inClusters } = needs.here.volumes;
   bounds.delete(id);
   await quota.remove(join(dir, id)).catch((error) => {
     const message = `the files of network volume ${id} could not all be removed; remove them by hand`;
     needs.emit({ type: "server.warning", message, error });
   });
-  for (const kept of [held, inCluster])
+  for (const kept of [held, ...inClusters])
     await kept?.remove(id).catch((error) => {
       const message = `${kept.nameOf(id)}, which stands for a deleted network volume, could not be removed; remove it by hand`;
       needs.emit({ type: "server.warning", message, error });

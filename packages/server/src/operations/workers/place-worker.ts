@@ -48,20 +48,37 @@ function hostsFor({ settings }: Endpoint, hosts: readonly HostView[]): readonly 
 /** Where an endpoint's workers may run. A directory is a machine's, wherever images run. */
 function whereOf(needs: Looking, endpoint: Endpoint, { source }: Need): Where {
   const { settings } = endpoint;
-  if (settings.place !== undefined) return { ...settings, places: [settings.place] };
-  const where: Where = { ...settings, places: source === "directory" ? ["machines"] : needs.here.places };
+  const clusters = clustersFor(needs, endpoint);
+  if (settings.place !== undefined) return { ...settings, places: [settings.place], clusters };
+  const where: Where = { ...settings, places: source === "directory" ? ["machines"] : needs.here.places, clusters };
   const isSecond = where.places.indexOf("machines") === 1;
-  return isSecond && hasLeftCluster(needs, endpoint) ? machinesFirst(where) : where;
+  const isFull = isSecond && clusters.some((no) => hasLeft(needs, endpoint, no, limits.clusterRoomMs));
+  return isFull ? machinesFirst(where) : where;
 }
 
-/** Whether a worker of this endpoint has just left a cluster without room, where it was to run first. */
-function hasLeftCluster({ registry, clock, here }: Looking, { no }: Endpoint): boolean {
+/** The clusters in the settings' order; those come last that had no room for a worker of this endpoint. */
+function clustersFor(needs: Looking, endpoint: Endpoint): number[] {
+  const untried = untriedClusters(needs, endpoint);
+  return [...untried, ...needs.here.clusters.map(({ no }) => no).filter((no) => !untried.includes(no))];
+}
+
+/**
+ * The clusters that a worker of this endpoint has not left of late. What uses a network volume has only the first: each
+ * cluster has another volume.
+ */
+function untriedClusters(needs: Looking, endpoint: Endpoint): number[] {
+  const all = needs.here.clusters.map(({ no }) => no);
+  if (endpoint.settings.networkVolumeIds.length > 0) return all.slice(0, 1);
+  return all.filter((no) => !hasLeft(needs, endpoint, no, limits.clusterLeftMs));
+}
+
+/** Whether a worker of this endpoint has left a cluster without room, this recently. */
+function hasLeft({ registry, clock }: Looking, { no }: Endpoint, clusterNo: number, withinMs: number): boolean {
   const now = clock.now();
-  const clusters = liveHosts({ registry, clock, here }).filter(({ cluster }) => cluster);
   return [...registry.workersOf(no), ...registry.endedWorkersOf(no)].some(({ row }) => {
     const { endedAt = now, placedAt = row.createdAt } = row;
-    const hasWaited = endedAt - placedAt >= limits.clusterRoomMs && now - endedAt < limits.clusterRoomMs;
-    return row.startedAt === undefined && row.wanted === "stopped" && hasWaited && isCluster(clusters, row.hostNo);
+    const hasWaited = endedAt - placedAt >= limits.clusterRoomMs && now - endedAt < withinMs;
+    return row.startedAt === undefined && row.wanted === "stopped" && hasWaited && row.hostNo === clusterNo;
   });
 }
 
@@ -92,26 +109,34 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
   return needOf(release.settings, sourceOf(release.template.imageName));
 }
 
-/** Whether a machine has room for a worker that its cluster has not placed yet, so that it need not wait there. */
-export async function hasMachineFor(needs: Looking, { row }: LiveWorker): Promise<boolean> {
+/**
+ * Why a worker that its cluster has not placed yet need not wait there, as a clause: a machine has room for it, or another
+ * cluster has not been tried. Undefined if it has to wait.
+ */
+export async function whyLeaveCluster(needs: Looking, { row }: LiveWorker): Promise<string | undefined> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   const { hosts, reserved } = supplyOf(needs);
-  if (!endpoint) return false;
+  if (!endpoint) return undefined;
   const need = await needFor(needs, endpoint, row.version, hosts);
   const where = whereOf(needs, endpoint, need);
-  if (!where.places.includes("machines")) return false;
-  const there = hostsFor(endpoint, hosts);
-  const found = place(need, there, machinesFirst(where), holdingsFor(needs, endpoint, reserved));
-  return "hostNo" in found && !isCluster(hosts, found.hostNo);
+  const held = holdingsFor(needs, endpoint, reserved);
+  const hostIn = (there: Where): HostView | undefined => {
+    const found = place(need, hostsFor(endpoint, hosts), there, held);
+    return "hostNo" in found ? hosts.find(({ no }) => no === found.hostNo) : undefined;
+  };
+  const machine = where.places.includes("machines") ? hostIn(machinesFirst(where)) : undefined;
+  if (machine && !machine.cluster) return "a machine has room for it, and the cluster has none";
+  const untried = untriedClusters(needs, endpoint).filter((no) => no !== row.hostNo);
+  const inClusters = where.places.filter((each) => each !== "machines");
+  const other =
+    untried.length > 0 ? hostIn({ ...where, places: inClusters, clusters: [...untried, row.hostNo] }) : undefined;
+  return other && untried.includes(other.no) ? `cluster ${other.cluster?.name} may have room for it` : undefined;
 }
 
 const machinesFirst = (where: Where): Where => ({
   ...where,
   places: ["machines", ...where.places.filter((each) => each !== "machines")],
 });
-
-const isCluster = (hosts: readonly HostView[], hostNo: number): boolean =>
-  hosts.some(({ no, cluster }) => no === hostNo && cluster);
 
 /** What workers hold on their hosts. Another owner's workers are not named. */
 function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {

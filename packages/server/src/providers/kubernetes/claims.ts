@@ -1,7 +1,7 @@
 import type { PersistentVolumeClaim, PersistentVolumeClaimList } from "kubernetes-types/core/v1.js";
 import { limits } from "../../limits/index.js";
 import type { Mount } from "../../provider.js";
-import { type Cluster, statusOf } from "./cluster.js";
+import { type Cluster, ClusterRefusal, statusOf } from "./cluster.js";
 import { claimOf, installationLabel } from "./pod.js";
 
 /** How claims are made. */
@@ -9,6 +9,7 @@ export interface ClaimSettings {
   readonly installation: string;
   readonly storageClass: string | undefined;
   readonly accessMode: string;
+  readonly warn?: (message: string) => void;
 }
 
 const volumeLabel = "millrace.volume";
@@ -28,7 +29,7 @@ export class Claims {
   /** The name by which people find a volume's claim. */
   nameOf = (volumeId: string): string => `the claim ${claimOf(volumeId)} of the cluster`;
 
-  /** Makes a volume's claim unless it is there. */
+  /** Makes a volume's claim unless it is there; one that is smaller than its volume now is enlarged. */
   async ensure({ volumeId, sizeGb }: Mount): Promise<void> {
     if (sizeGb === undefined) return;
     const { installation, storageClass, accessMode } = this.#settings;
@@ -49,7 +50,29 @@ export class Claims {
         ...(storageClass === undefined ? {} : { storageClassName: storageClass }),
       },
     };
-    await unless(409, this.#cluster.ask("POST", this.#path, { body }));
+    try {
+      await this.#cluster.ask("POST", this.#path, { body });
+    } catch (error) {
+      if (statusOf(error) !== 409) throw error;
+      await this.#enlarge(claimOf(volumeId), sizeGb);
+    }
+  }
+
+  /** A claim that cannot grow is used as it is: a worker that needs the space will say so. */
+  async #enlarge(name: string, sizeGb: number): Promise<void> {
+    const path = `${this.#path}/${name}`;
+    const { spec } = await this.#cluster.ask<PersistentVolumeClaim>("GET", path);
+    const [, gb] = /^(\d+)G$/.exec(spec?.resources?.requests?.storage ?? "") ?? [];
+    if (gb === undefined || Number(gb) >= sizeGb) return;
+    const body = { spec: { resources: { requests: { storage: `${sizeGb}G` } } } };
+    try {
+      await this.#cluster.ask("PATCH", path, { body, type: "application/merge-patch+json" });
+    } catch (error) {
+      if (!(error instanceof ClusterRefusal)) throw error;
+      this.#settings.warn?.(
+        `the claim ${name} has ${gb} GB and cannot get the ${sizeGb} of its volume: ${error.message}`,
+      );
+    }
   }
 
   /** Removes a volume's claim, and by that what it holds; none: it was never used here. */

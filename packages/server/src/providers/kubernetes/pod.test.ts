@@ -101,4 +101,13 @@ describe("A worker's pod", () => {
     });
     expect(pod.spec?.tolerations).toHaveLength(3);
   });
+
+  it("of a class has what the class adds, and is not made without it", () => {
+    const classes = new Map([["spot", { spec: { priorityClassName: "low" } }]]);
+    const made = (podClass: string) => podOf({ ...spec, podClass }, { ...settings, classes });
+    expect(made("spot").spec?.priorityClassName).toBe("low");
+    expect(() => made("other")).toThrow(
+      "the pod class 'other' of its endpoint is not in MILLRACE_KUBERNETES_POD any more",
+    );
+  });
 });

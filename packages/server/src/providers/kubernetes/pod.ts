@@ -56,6 +56,8 @@ export interface PodSettings {
   /** The label of nodes that names their GPUs' type. */
   readonly gpuLabel: string;
   readonly additions: PodAdditions;
+  /** The same for pods of endpoints that name a class. */
+  readonly classes?: ReadonlyMap<string, PodAdditions>;
 }
 
 /** The claim of a network volume. */
@@ -64,7 +66,8 @@ export const claimOf = (volumeId: string): string => `millrace-volume-${volumeId
 /** A pod that a worker runs in: it may do no more than its image's own processes need. */
 export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
   const { workerId, from, entrypoint, command, mounts, ports = [], hidden = [] } = spec;
-  const { installation, additions, graceMs } = settings;
+  const { installation, graceMs } = settings;
+  const additions = additionsFor(spec, settings);
   const container: Container = {
     name: containerName,
     image: from.image,
@@ -115,6 +118,13 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
       volumes: [...(additions.spec?.volumes ?? []), ...volumesOf(spec)],
     },
   };
+}
+
+function additionsFor({ podClass }: ImageSpec, { additions, classes }: PodSettings): PodAdditions {
+  if (podClass === undefined) return additions;
+  const own = classes?.get(podClass);
+  if (!own) throw new Error(`the pod class '${podClass}' of its endpoint is not in MILLRACE_KUBERNETES_POD any more`);
+  return own;
 }
 
 /** Kubernetes replaces $(NAME) in commands, and reads $$ as $. */

@@ -7,7 +7,7 @@ const needed: readonly (readonly [resource: string, verbs: readonly string[]])[]
   ["pods", ["create", "get", "list", "watch", "patch", "delete"]],
   ["pods/log", ["get"]],
   ["secrets", ["create", "get", "delete"]],
-  ["persistentvolumeclaims", ["create", "list", "delete"]],
+  ["persistentvolumeclaims", ["create", "get", "list", "patch", "delete"]],
 ];
 
 /** What freezing workers needs besides: until version 1.34 `get` is asked for, and from 1.35 on `create` too. */

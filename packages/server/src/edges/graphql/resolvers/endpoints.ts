@@ -54,7 +54,7 @@ const volumeIds = ({ networkVolumeIds, volumes }: Fields) =>
 function endpointInput(input: Fields): EndpointInput {
   const { name, templateId, type, gpuIds, gpuCount, instanceIds, computeType, idleTimeout, locations } = input;
   const { flashBootType, scalerType, scalerValue, workersMin, workersMax, executionTimeoutMs } = input;
-  const { env, allowedCudaVersions, minCudaVersion, networkVolumeId, place } = input;
+  const { env, allowedCudaVersions, minCudaVersion, networkVolumeId, place, podClass } = input;
   const isCpu = Array.isArray(instanceIds) && instanceIds.length > 0;
   return sent({
     name,
@@ -74,6 +74,7 @@ function endpointInput(input: Fields): EndpointInput {
     executionTimeoutMs,
     minCudaVersion,
     place: place === "" ? null : place,
+    podClass: podClass === "" ? null : podClass,
     networkVolumeId,
     networkVolumeIds: volumeIds(input),
     env: env === undefined ? undefined : (fromPairs(env as Parameters<typeof fromPairs>[0]) ?? null),

@@ -68,6 +68,7 @@ input EndpointInput {
   minCudaVersion: String
   "Where its workers run, machines or cluster; by default as the server is set."
   place: String
+  podClass: String
   env: [EnvironmentVariableInput!]
   "Ignored, like all that follow: they mean something at the hosted service alone."
   workersPFBTarget: Int
@@ -147,6 +148,7 @@ type Endpoint {
   allowedCudaVersions: String
   minCudaVersion: String
   place: String
+  podClass: String
   networkVolumeId: String
   networkVolumeIds: [EndpointNetworkVolume!]
   networkVolume: NetworkVolume
