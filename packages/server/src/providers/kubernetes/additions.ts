@@ -20,8 +20,8 @@ export interface Additions {
  */
 export function additionsIn(path: string): Additions {
   const where = `${path} (MILLRACE_KUBERNETES_POD)`;
-  const documents = parseAllDocuments(readFileSync(path, "utf8"));
-  if (!Array.isArray(documents)) throw new Error(`${where} is empty`);
+  const documents = [...parseAllDocuments(readFileSync(path, "utf8"))];
+  if (documents.length === 0) throw new Error(`${where} is empty`);
   let all: PodAdditions | undefined;
   const classes = new Map<string, PodAdditions>();
   for (const document of documents) {
