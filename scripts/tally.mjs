@@ -33,9 +33,11 @@ export function tallyOf(code, report) {
   };
 }
 
-/** The names of a file's tests that ended so. */
+/** The names of a file's tests that ended so, as Vitest's patterns see them. */
 const testsOf = ({ assertionResults }, ended) =>
-  assertionResults.filter(({ status }) => status === ended).map(({ fullName }) => fullName);
+  assertionResults
+    .filter(({ status }) => status === ended)
+    .map(({ ancestorTitles, title }) => [...ancestorTitles, title].join(" > "));
 
 /** One line for each failed test of a file, or one for the file. */
 function failuresOf({ name, message, assertionResults }) {

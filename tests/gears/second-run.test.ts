@@ -11,16 +11,16 @@ beforeAll(() => {
   const write = (name: string, body: string) =>
     writeFileSync(
       join(folder, name),
-      `import { existsSync, writeFileSync } from "node:fs";\nimport { expect, it } from "vitest";\n${body}\n`,
+      `import { existsSync, writeFileSync } from "node:fs";\nimport { describe, expect, it } from "vitest";\n${body}\n`,
     );
   const mark = JSON.stringify(join(folder, "mark"));
   write(
     "once.test.ts",
-    `it("fails the first time", () => {
+    `describe("a test", () => it("fails the first time", () => {
   const isFirst = !existsSync(${mark});
   writeFileSync(${mark}, "");
   expect(isFirst).toBe(false);
-});
+}));
 it.each(["(a+b)", "c"])("passes beside it: %s", () => expect(1).toBe(1));`,
   );
   write("always.test.ts", 'it("fails each time", () => expect(1).toBe(2));');
@@ -47,14 +47,14 @@ describe("A second run of failed files", () => {
     const both = together(first, ran(...again));
     expect(both.passed).toBe(4);
     expect(both.failures).toEqual([expect.stringContaining("always.test.ts: fails each time")]);
-    expect(both.onlyAlone).toEqual([expect.stringContaining("once.test.ts: fails the first time")]);
+    expect(both.onlyAlone).toEqual([expect.stringContaining("once.test.ts: a test fails the first time")]);
   });
 
   it("may be of the failed tests alone", () => {
     rmSync(join(folder, "mark"), { force: true });
     const first = ran("once.test.ts");
     const file = first.failedFiles[0] as string;
-    expect(testsAgain(first, [file])).toBe("^(fails the first time)$");
+    expect(testsAgain(first, [file])).toBe("^(a test > fails the first time)$");
     expect(testsAgain({ ...first, failedTests: { [file]: ["is (a+b)?", "c"] } }, [file])).toBe(
       "^(is \\(a\\+b\\)\\?|c)$",
     );

@@ -6,6 +6,7 @@ import { jobNotFound, Refusal } from "../../errors.js";
 import type { Pieced } from "../../json/json.js";
 import type { LentTexts } from "../../lines/lent-texts.js";
 import type { Share } from "../../lines/shares.js";
+import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
 import { describeJob } from "./read-job.js";
 
@@ -103,6 +104,8 @@ const withOutput = (job: JobReport) => ({ job, output: job.output === undefined 
 export async function lendStatus(needs: Lending, endpoint: Endpoint, job: JobReport, gone: Signal): Promise<LentBody> {
   const lent = await lendTexts(needs, endpoint, job, gone);
   try {
+    // everybody who has waited for the same texts gets them at one moment
+    if (turns.isOver) await turns.take([endpoint.ownerNo, job.id]);
     const pieces = lent.texts
       ? statusPieces(lent.job, lent.texts, needs.clock.now())
       : [await describeJob(needs, endpoint, lent.job)];

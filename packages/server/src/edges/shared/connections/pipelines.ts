@@ -205,12 +205,13 @@ class Pipeline {
   #parseSlice(unparsed: Buffer): void {
     const isInBody = this.#isInBody;
     const piecesBefore = piecesParsed();
+    const beganAt = isInBody ? realTime.monotonicMs() : 0;
     const slice = unparsed.subarray(0, isInBody ? limits.bodySliceBytes : limits.headSliceBytes);
     this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
     this.#parse.call(this.#socket, slice);
     const pieces = piecesParsed() - piecesBefore;
-    // Node drops the pieces of a body whose reply has ended before they are counted
-    if (isInBody) spendPieces(pieces || Math.ceil(slice.length / limits.droppedPieceBytes));
+    // Node drops the pieces of a body whose reply has ended before they are counted: they count by the time they took
+    if (isInBody) spendPieces(pieces || Math.ceil((realTime.monotonicMs() - beganAt) * limits.droppedPiecesPerMs));
     else if (pieces > 1) spendPieces(pieces); // a small request in one piece costs nothing
   }
 
