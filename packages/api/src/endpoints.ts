@@ -54,7 +54,7 @@ const endpointFields = {
   place: orNull(
     Type.String({
       maxLength: 261,
-      pattern: "^(machines|cluster(/.+)?)$",
+      pattern: "^(machines|cluster(/[^\\u0000-\\u001f\\u007f-\\u009f]+)?)$",
       description:
         "Where its workers run: `machines` of the servers, any `cluster`, or one, as `cluster/name`; by default as the server is set.",
     }),

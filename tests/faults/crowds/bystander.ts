@@ -83,8 +83,9 @@ const rounds = 6;
 /**
  * Expects healthy requests to be answered as usual while `attack` goes on: p99 under 50 ms (`usualMostMs`) on a machine
  * with a free core for each thread. The bound is scaled by how much longer a computing thread took, just before or
- * meanwhile: the attackers need cores, too. Twice the usual p99, or twice a bare server's p99 during the attack, also passes. The best round counts, against the
- * machine's largest delay in any round. An attack of a single moment is judged by its longest request instead (`judged`).
+ * meanwhile: the attackers need cores, too. Twice the usual p99, or twice a bare server's p99 during the attack, also
+ * passes. The best round counts, against the machine's largest delay in any round. An attack of a single moment is
+ * judged by its longest request instead (`judged`).
  * Whatever the machine does, in one of these rounds no turn of the server's event loop may compute for 100 ms.
  */
 export async function expectUndisturbed(

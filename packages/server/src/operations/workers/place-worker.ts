@@ -1,6 +1,7 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { sourceOf } from "../../domain/endpoints/template.js";
 import type { HostView } from "../../domain/hosts/host.js";
+import { wantedCluster } from "../../domain/hosts/place.js";
 import { isPod } from "../../domain/pods/pod.js";
 import { fairPlaces } from "../../domain/workers/fair-places.js";
 import { type Holding, type Need, needOf, type Placement, place, type Where } from "../../domain/workers/placement.js";
@@ -31,7 +32,7 @@ export async function placeFor(
   { hosts, reserved }: Supply = supplyOf(needs),
 ): Promise<Placement> {
   const need = await needFor(needs, endpoint, version, hosts);
-  const there = hostsFor(endpoint, hosts);
+  const there = hostsFor(needs, endpoint, hosts);
   if (there.length === 0 && hosts.length > 0)
     return { lacks: "Its volume is on a host that is away; it starts when the host is back.", giveWay: [] };
   const found = place(need, there, whereOf(needs, endpoint, need), holdingsFor(needs, endpoint, reserved));
@@ -39,10 +40,17 @@ export async function placeFor(
   return barred === undefined ? found : { lacks: barred, giveWay: [] };
 }
 
-/** The hosts where an endpoint's workers may run: a pod runs where its own volume is. */
-function hostsFor({ settings }: Endpoint, hosts: readonly HostView[]): readonly HostView[] {
+/**
+ * The hosts where an endpoint's workers may run: a pod runs where its own volume is. Each cluster has network volumes of
+ * its own, so an endpoint with one has only the first cluster, or the one that it names.
+ */
+function hostsFor({ here }: Looking, { settings }: Endpoint, hosts: readonly HostView[]): readonly HostView[] {
   const hostNo = settings.pod?.volumeHostNo;
-  return hostNo === undefined ? hosts : hosts.filter(({ no }) => no === hostNo);
+  if (hostNo !== undefined) return hosts.filter(({ no }) => no === hostNo);
+  const [first] = here.clusters;
+  const namesOne = settings.place !== undefined && wantedCluster(settings.place) !== undefined;
+  if (settings.networkVolumeIds.length === 0 || !first || namesOne) return hosts;
+  return hosts.filter(({ no, cluster }) => !cluster || no === first.no);
 }
 
 /** Where an endpoint's workers may run. A directory is a machine's, wherever images run. */
@@ -52,8 +60,8 @@ function whereOf(needs: Looking, endpoint: Endpoint, { source }: Need): Where {
   if (settings.place !== undefined) return { ...settings, places: [settings.place], clusters };
   const where: Where = { ...settings, places: source === "directory" ? ["machines"] : needs.here.places, clusters };
   const isSecond = where.places.indexOf("machines") === 1;
-  const isFull = isSecond && clusters.some((no) => hasLeft(needs, endpoint, no, limits.clusterRoomMs));
-  return isFull ? machinesFirst(where) : where;
+  const hasNone = isSecond && clusters.some((no) => hasLeft(needs, endpoint, no, limits.clusterRoomMs));
+  return hasNone ? machinesFirst(where) : where;
 }
 
 /** The clusters in the settings' order; those come last that had no room for a worker of this endpoint. */
@@ -62,24 +70,20 @@ function clustersFor(needs: Looking, endpoint: Endpoint): number[] {
   return [...untried, ...needs.here.clusters.map(({ no }) => no).filter((no) => !untried.includes(no))];
 }
 
-/**
- * The clusters that a worker of this endpoint has not left of late. What uses a network volume has only the first: each
- * cluster has another volume.
- */
-function untriedClusters(needs: Looking, endpoint: Endpoint): number[] {
-  const all = needs.here.clusters.map(({ no }) => no);
-  if (endpoint.settings.networkVolumeIds.length > 0) return all.slice(0, 1);
-  return all.filter((no) => !hasLeft(needs, endpoint, no, limits.clusterLeftMs));
-}
+/** The clusters that no worker of this endpoint has left of late. */
+const untriedClusters = (needs: Looking, endpoint: Endpoint): number[] =>
+  needs.here.clusters.map(({ no }) => no).filter((no) => !hasLeft(needs, endpoint, no, limits.clusterLeftMs));
+
+/** How the reason begins for which a worker leaves a cluster that has no room for it. */
+const isFull = "its cluster has no room for it";
 
 /** Whether a worker of this endpoint has left a cluster without room, this recently. */
 function hasLeft({ registry, clock }: Looking, { no }: Endpoint, clusterNo: number, withinMs: number): boolean {
   const now = clock.now();
-  return [...registry.workersOf(no), ...registry.endedWorkersOf(no)].some(({ row }) => {
-    const { endedAt = now, placedAt = row.createdAt } = row;
-    const hasWaited = endedAt - placedAt >= limits.clusterRoomMs && now - endedAt < withinMs;
-    return row.startedAt === undefined && row.wanted === "stopped" && hasWaited && row.hostNo === clusterNo;
-  });
+  return [...registry.workersOf(no), ...registry.endedWorkersOf(no)].some(
+    ({ row: { hostNo, endedAt = now, why = "" } }) =>
+      hostNo === clusterNo && now - endedAt < withinMs && why.startsWith(isFull),
+  );
 }
 
 /**
@@ -94,7 +98,7 @@ export async function fitting(needs: Looking, endpoint: Endpoint): Promise<(with
   );
   return (without) => {
     const held = staying.filter(({ workerNo }) => !without.includes(workerNo));
-    return "hostNo" in place(need, hostsFor(endpoint, hosts), whereOf(needs, endpoint, need), held);
+    return "hostNo" in place(need, hostsFor(needs, endpoint, hosts), whereOf(needs, endpoint, need), held);
   };
 }
 
@@ -110,8 +114,8 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
 }
 
 /**
- * Why a worker that its cluster has not placed yet need not wait there, as a clause: a machine has room for it, or another
- * cluster has not been tried. Undefined if it has to wait.
+ * Why a worker that its cluster has no room for leaves it: a machine has room, or another cluster has not been tried.
+ * Undefined if it has to wait there.
  */
 export async function whyLeaveCluster(needs: Looking, { row }: LiveWorker): Promise<string | undefined> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
@@ -121,16 +125,16 @@ export async function whyLeaveCluster(needs: Looking, { row }: LiveWorker): Prom
   const where = whereOf(needs, endpoint, need);
   const held = holdingsFor(needs, endpoint, reserved);
   const hostIn = (there: Where): HostView | undefined => {
-    const found = place(need, hostsFor(endpoint, hosts), there, held);
+    const found = place(need, hostsFor(needs, endpoint, hosts), there, held);
     return "hostNo" in found ? hosts.find(({ no }) => no === found.hostNo) : undefined;
   };
   const machine = where.places.includes("machines") ? hostIn(machinesFirst(where)) : undefined;
-  if (machine && !machine.cluster) return "a machine has room for it, and the cluster has none";
+  if (machine && !machine.cluster) return `${isFull}, and a machine has`;
   const untried = untriedClusters(needs, endpoint).filter((no) => no !== row.hostNo);
   const inClusters = where.places.filter((each) => each !== "machines");
   const other =
     untried.length > 0 ? hostIn({ ...where, places: inClusters, clusters: [...untried, row.hostNo] }) : undefined;
-  return other && untried.includes(other.no) ? `cluster ${other.cluster?.name} may have room for it` : undefined;
+  return other && untried.includes(other.no) ? `${isFull}; cluster ${other.cluster?.name} may have some` : undefined;
 }
 
 const machinesFirst = (where: Where): Where => ({
