@@ -32,7 +32,7 @@ export interface Bystander {
   end(): void;
 }
 
-const usualMs = 2_000;
+const usualMs = 1_000;
 
 /** Starts a client that submits and reads jobs of an endpoint without workers. */
 export async function startBystander(server: TestServer, endpoint: string, turns?: TurnTimes): Promise<Bystander> {
