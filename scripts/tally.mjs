@@ -51,10 +51,13 @@ function failuresOf({ name, message, assertionResults }) {
 /** The files of a whole run that are to be run again, alone; none if the failures are too many, or no file's. */
 export const filesAgain = ({ failedFiles }) => (failedFiles.length <= filesAgainMax ? failedFiles : []);
 
-/** A pattern of exactly the failed tests of such files. Undefined if one of these files failed outside its tests. */
+/**
+ * A pattern of exactly the failed tests of such files. Undefined if one of these files failed outside its tests, or in a
+ * test that judges what others of its file have left: by its name it comes after all of them.
+ */
 export function testsAgain({ failedTests }, files) {
   const tests = files.map((file) => failedTests[file]);
-  if (tests.some((names) => names.length === 0)) return undefined;
+  if (tests.some((names) => names.length === 0 || names.some((name) => name.includes("after all")))) return undefined;
   const escaped = tests.flat().map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
   return `^(${escaped.join("|")})$`;
 }

@@ -59,6 +59,9 @@ describe("A second run of failed files", () => {
       "^(is \\(a\\+b\\)\\?|c)$",
     );
     expect(testsAgain({ ...first, failedTests: { [file]: [] } }, [file])).toBeUndefined();
+    expect(
+      testsAgain({ ...first, failedTests: { [file]: ["c", "all > is there after all attacks"] } }, [file]),
+    ).toBeUndefined();
     const second = ran("once.test.ts", `--testNamePattern=${testsAgain(first, [file])}`);
     expect(second).toMatchObject({ passed: 1, failures: [] });
     expect(together(first, second)).toMatchObject({ passed: 3, failures: [], onlyAlone: first.failures });

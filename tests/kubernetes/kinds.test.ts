@@ -94,7 +94,7 @@ describe("In a cluster", () => {
     cluster.kubectl("delete", "pods", "--all", `--namespace=${namespace}`);
     expect(await until(async () => (await ask()) === "200 xxx", 60_000)).toBe(true);
     expect(cluster.kubectl(...size)).toBe("10G");
-    expect(server.log()).toMatch(/has 10 GB and cannot get the 15 of its volume: .*resize/);
+    expect(server.log()).toMatch(/has 10G and cannot get the 15 GB of its volume: .*resize/);
     cluster.apply({
       apiVersion: "storage.k8s.io/v1",
       kind: "StorageClass",

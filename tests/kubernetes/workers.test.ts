@@ -106,6 +106,20 @@ describe("a stock Python worker in a pod", () => {
   }, 180_000);
 });
 
+/** An event of a pod, as the Cluster Autoscaler makes it. */
+const autoscalerSays = ({ name, uid }: { name: string; uid: string }, reason: string, message: string): void =>
+  cluster.apply({
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: `${name}.${reason.toLowerCase()}`, namespace },
+    involvedObject: { apiVersion: "v1", kind: "Pod", namespace, name, uid },
+    source: { component: "cluster-autoscaler" },
+    lastTimestamp: new Date().toISOString().replace(/\.\d+/, ""),
+    type: "Normal",
+    reason,
+    message,
+  });
+
 describe("a job that waits for its pod says why:", () => {
   const waits = async (settings: Record<string, unknown>, words: RegExp) => {
     const endpoint = await makeEndpoint(server, image, { ...cpu, ...settings });
@@ -119,13 +133,19 @@ describe("a job that waits for its pod says why:", () => {
   };
 
   it("no node has the GPUs, and the pod goes with its job", async () => {
-    const { endpoint } = await waits(
+    const { endpoint, id } = await waits(
       { computeType: "GPU", gpuCount: 2, gpuTypeIds: ["NVIDIA L4", "NVIDIA A40"] },
       /no node of the cluster has room for it: 0\/1 nodes are available: 1 node\(s\) didn't match/,
     );
     const [pod] = JSON.parse(cluster.kubectl("get", "pods", `--namespace=${namespace}`, "--output=json")).items;
     expect(pod.spec.containers[0].resources.limits).toMatchObject({ "nvidia.com/gpu": "2" });
     expect(JSON.stringify(pod.spec.affinity)).toContain('"values":["NVIDIA-L4","NVIDIA-A40"]');
+    const says = (words: string) =>
+      until(async () => (await statusOf(server, endpoint, id)).waitDetail?.includes(words), 45_000);
+    autoscalerSays(pod.metadata, "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached");
+    await says("; its autoscaler adds none: pod didn't trigger scale-up: 1 max node group size reached");
+    autoscalerSays(pod.metadata, "TriggeredScaleUp", "pod triggered scale-up: [{gpus 0->1 (max: 4)}]");
+    await says("no node of the cluster has room for it, and its autoscaler has asked for one: 0/1 nodes are available");
     await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
     await expect.poll(() => podsIn(cluster), { timeout: 30_000 }).toEqual([]);
   }, 120_000);

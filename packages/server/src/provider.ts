@@ -56,11 +56,14 @@ export interface Mount {
   readonly sizeGb?: number | undefined;
 }
 
+/** Why a worker has no node: its cluster has no room for it, or it may yet get one, from a queue or an autoscaler. */
+export type Unplaced = "full" | "waiting";
+
 /** Callbacks for a start in progress. */
 export interface Starting {
   readonly reached: (phase: StartPhase) => void;
-  /** Called with what is being done, if it takes long; with `isUnplaced`, its cluster has not found room for it yet. */
-  readonly note: (doing: string, isUnplaced?: boolean) => void;
+  /** Called with what is being done, if it takes long; with `unplaced`, it has no node of its cluster yet. */
+  readonly note: (doing: string, unplaced?: Unplaced) => void;
   /**
    * Aborted when the worker is no longer wanted: steps that have not begun are skipped. With {@link left} as its reason,
    * somebody else goes on with this start: what has been made stays, and the start ends as {@link StartUnsure}.

@@ -45,6 +45,7 @@ export async function openClusters(config: Config, opening: Opening): Promise<re
   if (!kubernetes) return [];
   const kept = new Map((opening.kept.read() ?? "").split("\n").filter(Boolean).map(placeAndUid));
   const opened: OpenCluster[] = [];
+  const left: string[] = [];
   for (const context of kubernetes.contexts) {
     const named = kubernetes.contexts.length > 1 ? ` (context ${context})` : "";
     try {
@@ -53,12 +54,20 @@ export async function openClusters(config: Config, opening: Opening): Promise<re
       if (same) throw new Error(`it is the same namespace as that of context ${same.name}`);
       opened.push(cluster);
     } catch (error) {
-      throw new StartError(`Kubernetes${named}: ${error instanceof Error ? error.message : error}.`);
+      const words = `Kubernetes${named}: ${error instanceof Error ? error.message : error}`;
+      if (!(error instanceof UnknownAway) || named === "") throw new StartError(`${words}.`);
+      // the others are served meanwhile
+      opening.emit({ type: "server.warning", message: `${words}; it is left out until the next start` });
+      left.push(words);
     }
   }
+  if (opened.length === 0) throw new StartError(`${left.join("; ")}.`);
   opening.kept.keep([...kept].map(([place, uid]) => `${uid} ${place}`).join("\n"));
   return opened;
 }
+
+/** A cluster that does not answer, and that this server has not known before. */
+class UnknownAway extends Error {}
 
 /** Opens the cluster of a context. `kept`: by where it is, the namespace's id as of an earlier start. */
 async function openCluster(
@@ -88,14 +97,14 @@ async function openCluster(
   const known = kept.get(place);
   if ("away" in lacks) {
     // which cluster it is can only be asked of it
-    if (known === undefined) throw new Error(lacks.away);
+    if (known === undefined) throw new UnknownAway(lacks.away);
     warn(`${lacks.away}; workers start there once it does`);
   } else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
   const uid = "away" in lacks ? known : await namespaceUid(cluster, namespace);
   kept.set(place, String(uid));
   const { storageClass, accessMode } = kubernetes;
   const additions = kubernetes.podFile === undefined ? undefined : additionsIn(kubernetes.podFile);
-  const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode, warn });
+  const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode, cluster: name, warn });
   const provider = new KubernetesProvider({
     cluster,
     namespace,

@@ -14,6 +14,12 @@ export const clusters = {
   clusterRetryMs: second, // between attempts to reach an API server that is away
   clusterRetryMsMax: 30 * second, // and to make a pod that the cluster does not admit
   clusterRoomMs: 10 * second, // a worker without a node for this long goes where there is room
+  clusterNextMs: 30 * second, // and to the next cluster after this long: an autoscaler has spoken by then
+  scaleUpsMs: 15 * second, // how often events are read while pods have no node
+  scaleUpsAnswerMs: 5 * second,
+  scaleUpsBarredMs: 10 * minute, // how often it is tried without the right to
+  scaleUpsMax: 2_000,
+  scaleUpValidMs: 15 * minute, // a node that has not come by then is not awaited any more
   clusterLeftMs: 10 * minute, // not back to a cluster that had none: a new node takes its time
   placeCharsMax: 261,
   podClassCharsMax: 63,

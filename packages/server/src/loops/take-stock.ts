@@ -9,10 +9,10 @@ import type { Loop } from "./loop.js";
 /** Looks again and again at what a cluster has, while this server tends it. */
 export function clusterStockLoop(
   { bell }: Needs<"bell">,
-  cluster: { readonly look: () => Promise<boolean>; readonly isTended: () => boolean },
+  cluster: { readonly no: number; readonly look: () => Promise<boolean>; readonly isTended: () => boolean },
 ): Loop {
   return {
-    name: "cluster-stock",
+    name: `cluster-stock-${cluster.no}`,
     topics: [],
     gapMs: limits.stockGapMs,
     async tick(now) {

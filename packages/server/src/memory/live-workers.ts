@@ -29,8 +29,10 @@ export interface LiveWorker {
   forgave: number;
   /** What is being done to start it, if it takes long and is done here. */
   doing?: string | undefined;
-  /** Since when its cluster has had no room for it. */
+  /** Since when it has been without a node of its cluster. */
   unplacedSince?: number | undefined;
+  /** Since when its cluster has had no room for it, and none in sight. */
+  fullSince?: number | undefined;
   /** Aborted when its polls must be answered at once. */
   dismissed: PlainSignal;
 }
@@ -117,6 +119,7 @@ class Kept implements LiveWorker {
   forgave = 0;
   doing: string | undefined = undefined;
   unplacedSince: number | undefined = undefined;
+  fullSince: number | undefined = undefined;
   dismissed = new PlainSignal();
 
   constructor(row: Worker, now: number, sort: (worker: LiveWorker) => void) {

@@ -42,6 +42,7 @@ const madeOf = [
   "instanceIds",
   "allowedCudaVersions",
   "minCudaVersion",
+  "podClass",
 ];
 
 /** Every setting of an endpoint, explained, and what saving will do. */

@@ -104,6 +104,7 @@ export const madeOf = [
   "instanceIds",
   "allowedCudaVersions",
   "minCudaVersion",
+  "podClass",
 ] as const satisfies readonly (keyof EndpointSettings)[];
 
 /** Whether a save changes what workers are made from, so that existing workers must be replaced. */

@@ -42,7 +42,7 @@ describe("A worker's place with a cluster beside the machines", () => {
       lacks: "It has to run in a cluster, and none takes workers now.",
     });
     expect(place(need({ source: "directory" }), hosts, inCluster, [])).toMatchObject({
-      lacks: "It has to run in the cluster, which runs container images only.",
+      lacks: "It has to run in a cluster, which runs container images only.",
     });
   });
 
@@ -55,7 +55,7 @@ describe("A worker's place with a cluster beside the machines", () => {
     expect(at({ clusters: [9] })).toMatchObject({ hostNo: 9 });
     expect(at({ places: ["cluster/two"] })).toMatchObject({ hostNo: 9 });
     expect(at({ places: ["cluster/three"] })).toMatchObject({
-      lacks: expect.stringContaining("none takes workers now"),
+      lacks: expect.stringContaining("cluster 'three', which takes no workers now"),
     });
     const types = (name: string, atOneNode: number) => ({
       gpuTypes: [{ name, memoryMib: 1, driver: "", count: 8, atOneNode }],
@@ -67,6 +67,12 @@ describe("A worker's place with a cluster beside the machines", () => {
     expect(wants(["NVIDIA A40"], 1)).toMatchObject({ hostNo: 9 });
     expect(wants([], 2)).toMatchObject({ hostNo: 9 });
     expect(wants(["NVIDIA H200"], 1)).toMatchObject({ hostNo: 8 });
+    // what had no room comes last, whatever GPUs the others are known to have
+    const a40 = need({ ...image, gpuTypes: ["NVIDIA A40"] });
+    expect(place(a40, known, { ...anywhere, fullClusters: [9] }, [])).toMatchObject({ hostNo: 8 });
+    // no node has a label that names its GPUs
+    const [, ...others] = known;
+    expect(place(a40, [named(8, "one", { gpuTypes: [] }), ...others], anywhere, [])).toMatchObject({ hostNo: 8 });
   });
 
   it("is a machine for a directory that none may run, so that its start says why", () => {

@@ -4,7 +4,7 @@ import { gbPerCpu, readInstance } from "../hosts/cpu.js";
 import { cudaOf, neededCuda, supportsCuda } from "../hosts/cuda.js";
 import { type Gpu, isSameType, untoldGpu } from "../hosts/gpu.js";
 import { type ClusterGpus, type HostView, isInPlace, isThere, type WantedLocations } from "../hosts/host.js";
-import type { WantedPlace } from "../hosts/place.js";
+import { type WantedPlace, wantedCluster } from "../hosts/place.js";
 import type { Resources } from "./worker.js";
 
 /** What a worker needs for its exclusive use. */
@@ -70,6 +70,8 @@ export interface Where extends WantedLocations {
   readonly places: readonly WantedPlace[];
   /** The numbers of clusters in order of preference; others come after them. */
   readonly clusters?: readonly number[];
+  /** Those that have had no room lately: they come last. */
+  readonly fullClusters?: readonly number[];
 }
 
 /**
@@ -82,7 +84,7 @@ export function place(need: Need, hosts: readonly HostView[], where: Where, hold
   // if no machine can run it, its start there will say why
   const fitting = able.length > 0 ? able : inPlace.filter(({ cluster }) => !cluster);
   if (fitting.length === 0 && !where.places.includes("machines"))
-    return { lacks: lackingCluster(inPlace), giveWay: [] };
+    return { lacks: lackingCluster(inPlace, where.places), giveWay: [] };
   const cluster = clustersFor(need, fitting, where)[0];
   const elsewhere = cluster && inCluster(need, cluster);
   if (elsewhere && where.places[0] !== "machines") return elsewhere;
@@ -110,14 +112,18 @@ export function place(need: Need, hosts: readonly HostView[], where: Where, hold
 }
 
 /** The clusters among these hosts, the best first: one that is known to have no GPUs of these types may still add some. */
-function clustersFor(need: Need, hosts: readonly HostView[], { clusters = [] }: Where): HostView[] {
+function clustersFor(need: Need, hosts: readonly HostView[], { clusters = [], fullClusters = [] }: Where): HostView[] {
   const rank = ({ no }: HostView) => (clusters.includes(no) ? clusters.indexOf(no) : clusters.length);
-  const lacks = ({ cluster }: HostView) =>
-    need.gpuCount > 0 && cluster?.gpuTypes && !hasTypes(need, cluster.gpuTypes) ? 1 : 0;
-  return hosts.filter(({ cluster }) => cluster).sort((a, b) => lacks(a) - lacks(b) || rank(a) - rank(b) || a.no - b.no);
+  const full = ({ no }: HostView) => Number(fullClusters.includes(no));
+  const lacks = ({ cluster }: HostView) => Number(need.gpuCount > 0 && !mayHave(need, cluster?.gpuTypes ?? []));
+  return hosts
+    .filter(({ cluster }) => cluster)
+    .sort((a, b) => full(a) - full(b) || lacks(a) - lacks(b) || rank(a) - rank(b) || a.no - b.no);
 }
 
-const hasTypes = ({ gpuCount, gpuTypes }: Need, there: readonly ClusterGpus[]): boolean =>
+/** If no type is known, nothing is: the nodes may have no label that would name one. */
+const mayHave = ({ gpuCount, gpuTypes }: Need, there: readonly ClusterGpus[]): boolean =>
+  there.length === 0 ||
   there.some(
     ({ name, atOneNode }) =>
       atOneNode >= gpuCount && (gpuTypes.length === 0 || gpuTypes.some((type) => isSameType(name, type))),
@@ -133,10 +139,12 @@ function inCluster(need: Need, { no, cluster }: HostView): Placement | undefined
   return { hostNo: no, resources: { gpus, cpus: share.cpus, memoryMib } };
 }
 
-const lackingCluster = (clusters: readonly HostView[]): string =>
-  clusters.length > 0
-    ? "It has to run in the cluster, which runs container images only."
-    : "It has to run in a cluster, and none takes workers now.";
+function lackingCluster(clusters: readonly HostView[], [place = "cluster"]: Where["places"]): string {
+  const name = wantedCluster(place);
+  if (clusters.length > 0) return "It has to run in a cluster, which runs container images only.";
+  if (name !== undefined) return `It has to run in the cluster '${name}', which takes no workers now.`;
+  return "It has to run in a cluster, and none takes workers now.";
+}
 
 const without = (all: readonly Holding[], some: readonly Holding[]): Holding[] =>
   all.filter((each) => !some.includes(each));

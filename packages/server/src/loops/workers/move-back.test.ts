@@ -58,8 +58,11 @@ const inCluster = (endpoint: Endpoint): LiveWorker[] =>
   scene.workersOf(endpoint).filter(({ row }) => row.hostNo === clusterNo || row.hostNo === otherNo);
 
 /** What the cluster's tender does, seconds after the cluster has said that it has no room. */
-async function tend(endpoint: Endpoint, waitedMs: number = limits.clusterRoomMs): Promise<void> {
-  for (const worker of inCluster(endpoint)) worker.unplacedSince ??= scene.clock.now();
+async function tend(endpoint: Endpoint, waitedMs: number = limits.clusterRoomMs, isFull = true): Promise<void> {
+  for (const worker of inCluster(endpoint)) {
+    worker.unplacedSince ??= scene.clock.now();
+    worker.fullSince = isFull ? (worker.fullSince ?? scene.clock.now()) : undefined;
+  }
   await scene.advance(waitedMs);
   await look(inCluster(endpoint), scene.clock.now());
   for (const worker of inCluster(endpoint))
@@ -122,14 +125,42 @@ it("It goes to the next cluster, and its successors follow, until the first is t
   await open(["machines", "cluster"], { gpus: [] }, true);
   const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"] });
   expect(hostsOf(endpoint)).toEqual([clusterNo]);
-  await tend(endpoint);
+  // an autoscaler has had time to say that it adds a node
+  await tend(endpoint, limits.clusterNextMs - 1);
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+  await tend(endpoint, 1);
   expect(hostsOf(endpoint)).toEqual([otherNo]);
   // neither has room: an autoscaler sees a pod that stays
-  for (let turn = 0; turn < 5; turn++) await tend(endpoint);
+  for (let turn = 0; turn < 5; turn++) await tend(endpoint, limits.clusterNextMs);
   expect(hostsOf(endpoint)).toEqual([otherNo]);
   await scene.advance(limits.clusterLeftMs);
-  await tend(endpoint);
+  await tend(endpoint, limits.clusterNextMs);
   expect(hostsOf(endpoint)).toEqual([clusterNo]);
+});
+
+it("All of an endpoint's workers go there at once, whoever waits for a machine", async () => {
+  await open(["machines", "cluster"], { gpus: [] }, true);
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"], workersMin: 3 });
+  const waiting = await placed({ gpuTypeIds: ["NVIDIA L4"], place: "machines" });
+  expect(hostsOf(endpoint)).toEqual([clusterNo, clusterNo, clusterNo]);
+  expect(scene.workersOf(waiting).map(({ row }) => row.placedAt)).toEqual([undefined]);
+  await tend(endpoint, limits.clusterNextMs);
+  expect(hostsOf(endpoint)).toEqual([otherNo, otherNo, otherNo]);
+});
+
+it("It waits where it may yet get a node, from a queue or an autoscaler", async () => {
+  await open(["machines", "cluster"], { gpus: [] }, true);
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"] });
+  for (let turn = 0; turn < 3; turn++) await tend(endpoint, limits.clusterNextMs, false);
+  expect(hostsOf(endpoint)).toEqual([clusterNo]);
+});
+
+it("A server that reaches no cluster places the next one like the others", async () => {
+  await open(["machines", "cluster"], { gpus: [] }, true);
+  (scene.parts.here.clusters as unknown[]).length = 0;
+  const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"] });
+  await tend(endpoint, limits.clusterNextMs);
+  expect(hostsOf(endpoint)).toEqual([otherNo]);
 });
 
 it.each(["names its cluster", "has its network volume there"])(

@@ -2,38 +2,63 @@ import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
-import { whyLeaveCluster } from "../../operations/workers/place-worker.js";
+import { hasMachineFor, isFull, nextClusterFor } from "../../operations/workers/place-worker.js";
 import { stopWorker } from "../../operations/workers/worker-life.js";
 
 type Moving = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
 type Look = (mine: readonly LiveWorker[], now: number) => Promise<number | undefined>;
 
+const versionOf = ({ row }: LiveWorker): string => `${row.endpointNo}/${row.version}`;
+
 /**
- * Stops a worker for which its cluster has found no room for a while, if a machine has room now, or another cluster may
- * have: its successor is placed there. The next one follows after a while, when that room is taken, and only if no worker waits for it already. The
- * result returns when to look next.
+ * Stops workers that wait in vain for a node of their cluster, so that their successors are placed where there is room.
+ * The result returns when to look next.
  */
 export function movesBack(needs: Moving): Look {
+  const toMachines = movesToMachines(needs);
+  return async (mine, now) => {
+    if (!mine.some(({ unplacedSince }) => unplacedSince !== undefined)) return undefined;
+    await toMachines(mine, now);
+    await moveOn(needs, mine, now);
+    return now + limits.netMs;
+  };
+}
+
+/**
+ * To a machine that has room: one worker, and the next one after a while, when that room is taken, and only if no worker
+ * waits for it already.
+ */
+function movesToMachines(needs: Moving): (mine: readonly LiveWorker[], now: number) => Promise<void> {
   let movedAt = Number.NEGATIVE_INFINITY;
   const isLate = ({ row, unplacedSince }: LiveWorker, now: number) =>
     row.wanted === "running" && unplacedSince !== undefined && now - unplacedSince >= limits.clusterRoomMs;
 
   return async (mine, now) => {
-    if (!mine.some(({ unplacedSince }) => unplacedSince !== undefined)) return undefined;
     const isAwaited = needs.registry.liveWorkers().some(({ row }) => isThrottled(row) && row.wanted === "running");
     const late = isAwaited || now - movedAt < limits.clusterRoomMs ? [] : mine.filter((worker) => isLate(worker, now));
     // workers of a version find the same
     const seen = new Set<string>();
     for (const worker of late.sort((a, b) => a.row.no - b.row.no)) {
-      const version = `${worker.row.endpointNo}/${worker.row.version}`;
-      if (seen.has(version)) continue;
-      seen.add(version);
-      const why = await whyLeaveCluster(needs, worker);
-      if (why === undefined || !isLate(worker, now)) continue;
-      await stopWorker(needs, worker, why, needs.here.stopGraceMs);
+      if (seen.has(versionOf(worker))) continue;
+      seen.add(versionOf(worker));
+      if (!(await hasMachineFor(needs, worker)) || !isLate(worker, now)) continue;
+      await stopWorker(needs, worker, `${isFull}, and a machine has`, needs.here.stopGraceMs);
       movedAt = now;
-      break;
+      return;
     }
-    return now + limits.netMs;
   };
+}
+
+/** To another cluster, which takes them all. */
+async function moveOn(needs: Moving, mine: readonly LiveWorker[], now: number): Promise<void> {
+  const isLate = ({ row, fullSince }: LiveWorker) =>
+    row.wanted === "running" && fullSince !== undefined && now - fullSince >= limits.clusterNextMs;
+  const next = new Map<string, string | undefined>();
+  for (const worker of mine.filter(isLate)) {
+    const version = versionOf(worker);
+    if (!next.has(version)) next.set(version, await nextClusterFor(needs, worker));
+    const name = next.get(version);
+    if (name !== undefined && isLate(worker))
+      await stopWorker(needs, worker, `${isFull}; cluster ${name} may have some`, needs.here.stopGraceMs);
+  }
 }

@@ -2,7 +2,15 @@ import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import { endWorker } from "../../operations/workers/worker-life.js";
-import { left, type Provider, StartFailed, type StartPhase, StartUnsure, type WorkerSpec } from "../../provider.js";
+import {
+  left,
+  type Provider,
+  StartFailed,
+  type StartPhase,
+  StartUnsure,
+  type Unplaced,
+  type WorkerSpec,
+} from "../../provider.js";
 import { type Launch, type LaunchOptions, launchOf, whereIs } from "./launch.js";
 import type { Tended } from "./tended.js";
 
@@ -45,6 +53,7 @@ export class WorkerStarts {
         starting.delete(id);
         worker.doing = undefined;
         worker.unplacedSince = undefined;
+        worker.fullSince = undefined;
         bell.ring("workers");
       });
   }
@@ -92,11 +101,12 @@ export class WorkerStarts {
     const reached = (phase: StartPhase) => {
       phases[`${phase}At`] = clock.now();
     };
-    const note = (doing: string, isUnplaced = false) => {
+    const note = (doing: string, unplaced?: Unplaced) => {
       worker.doing = doing;
       const before = worker.unplacedSince;
-      worker.unplacedSince = isUnplaced ? (before ?? clock.now()) : undefined;
-      if (isUnplaced && before === undefined) bell.ring("workers");
+      worker.unplacedSince = unplaced ? (before ?? clock.now()) : undefined;
+      worker.fullSince = unplaced === "full" ? (worker.fullSince ?? clock.now()) : undefined;
+      if (unplaced && before === undefined) bell.ring("workers");
     };
     const handle = await provider.start(spec, { note, reached, signal });
     const isStarted = await registry.changeWorker(worker, {

@@ -39,7 +39,7 @@ describe("An endpoint for clusters", () => {
   it("names no place that there is not", async () => {
     await wrong({ place: "cluster/rack" }, /no cluster runs workers here; MILLRACE_KUBERNETES adds one/);
     await reopen(["rack"], ["cloud"]);
-    await wrong({ place: "cluster/moon" }, /no cluster here has that name. Its clusters: rack, cloud\./);
+    await wrong({ place: "cluster/moon" }, /no cluster here has that name; GET \/v1\/hosts shows their names\./);
     for (const place of ["cluster/", "moon"])
       await wrong({ place }, /^'place' must be machines, cluster, or cluster\/ with a cluster's name\.$/);
   });

@@ -94,7 +94,7 @@ export function mergeSettings(
   const template = templateFor(needs, caller, input.templateId ?? base?.templateId ?? "");
   const draft: Draft = { ...endpointDefaults, name: template.settings.name, templateId: template.id, ...base };
   draft.templateId = template.id;
-  checkPlace(needs, input.place);
+  checkPlace(needs, input.place, base?.place);
   checkPodClass(needs, input.podClass, base?.podClass);
   for (const field of plain) assign(draft, field, input[field]);
   if (input.type && base === undefined) draft.type = input.type;
@@ -147,8 +147,8 @@ function checkPodClass(needs: Checking, podClass: string | null | undefined, bef
 }
 
 /** Refuses a place that is none, and a cluster that is not there. */
-function checkPlace(needs: Checking, place: WantedPlace | null | undefined): void {
-  if (!place || place === "machines") return;
+function checkPlace(needs: Checking, place: WantedPlace | null | undefined, before: WantedPlace | undefined): void {
+  if (!place || place === "machines" || place === before) return;
   const wanted = wantedCluster(place);
   if (place !== "cluster" && !wanted)
     throw invalid("'place' must be machines, cluster, or cluster/ with a cluster's name.");
@@ -156,7 +156,7 @@ function checkPlace(needs: Checking, place: WantedPlace | null | undefined): voi
   if (names.length === 0)
     throw invalid(`'place' is ${place}, and no cluster runs workers here; MILLRACE_KUBERNETES adds one.`);
   if (wanted !== undefined && !names.includes(wanted))
-    throw invalid(`'place' is ${place}, and no cluster here has that name. Its clusters: ${names.join(", ")}.`);
+    throw invalid(`'place' is ${place}, and no cluster here has that name; GET /v1/hosts shows their names.`);
 }
 
 /** Refuses an endpoint whose template does not exist, or is not for this caller. */

@@ -44,46 +44,48 @@ export async function placeFor(
  * The hosts where an endpoint's workers may run: a pod runs where its own volume is. Each cluster has network volumes of
  * its own, so an endpoint with one has only the first cluster, or the one that it names.
  */
-function hostsFor({ here }: Looking, { settings }: Endpoint, hosts: readonly HostView[]): readonly HostView[] {
+function hostsFor(needs: Looking, { settings }: Endpoint, hosts: readonly HostView[]): readonly HostView[] {
   const hostNo = settings.pod?.volumeHostNo;
   if (hostNo !== undefined) return hosts.filter(({ no }) => no === hostNo);
-  const [first] = here.clusters;
   const namesOne = settings.place !== undefined && wantedCluster(settings.place) !== undefined;
-  if (settings.networkVolumeIds.length === 0 || !first || namesOne) return hosts;
-  return hosts.filter(({ no, cluster }) => !cluster || no === first.no);
+  if (settings.networkVolumeIds.length === 0 || namesOne) return hosts;
+  const [first] = clustersOf(needs);
+  return hosts.filter(({ no, cluster }) => !cluster || no === first);
+}
+
+/** All clusters, by number: those of the settings here in their order, then those that only other servers reach. */
+function clustersOf({ here, registry }: Looking): number[] {
+  const ours = here.clusters.map(({ no }) => no);
+  const reported = [...here.hosts().map(({ no, facts }) => ({ ...facts, no })), ...registry.hosts];
+  const others = reported.filter(({ cluster }) => cluster).map(({ no }) => no);
+  return [...new Set([...ours, ...others.sort((a, b) => a - b)])];
 }
 
 /** Where an endpoint's workers may run. A directory is a machine's, wherever images run. */
 function whereOf(needs: Looking, endpoint: Endpoint, { source }: Need): Where {
   const { settings } = endpoint;
-  const clusters = clustersFor(needs, endpoint);
-  if (settings.place !== undefined) return { ...settings, places: [settings.place], clusters };
-  const where: Where = { ...settings, places: source === "directory" ? ["machines"] : needs.here.places, clusters };
-  const isSecond = where.places.indexOf("machines") === 1;
-  const hasNone = isSecond && clusters.some((no) => hasLeft(needs, endpoint, no, limits.clusterRoomMs));
+  const clusters = clustersOf(needs);
+  const isLeft = clusters.length > 0 ? leftBy(needs, endpoint) : () => false;
+  const fullClusters = clusters.filter((no) => isLeft(no, limits.clusterLeftMs));
+  if (settings.place !== undefined) return { ...settings, places: [settings.place], clusters, fullClusters };
+  const places = source === "directory" ? (["machines"] as const) : needs.here.places;
+  const where: Where = { ...settings, places, clusters, fullClusters };
+  const hasNone = places.indexOf("machines") === 1 && clusters.some((no) => isLeft(no, limits.clusterRoomMs));
   return hasNone ? machinesFirst(where) : where;
 }
 
-/** The clusters in the settings' order; those come last that had no room for a worker of this endpoint. */
-function clustersFor(needs: Looking, endpoint: Endpoint): number[] {
-  const untried = untriedClusters(needs, endpoint);
-  return [...untried, ...needs.here.clusters.map(({ no }) => no).filter((no) => !untried.includes(no))];
-}
-
-/** The clusters that no worker of this endpoint has left of late. */
-const untriedClusters = (needs: Looking, endpoint: Endpoint): number[] =>
-  needs.here.clusters.map(({ no }) => no).filter((no) => !hasLeft(needs, endpoint, no, limits.clusterLeftMs));
-
 /** How the reason begins for which a worker leaves a cluster that has no room for it. */
-const isFull = "its cluster has no room for it";
+export const isFull = "its cluster has no room for it";
 
-/** Whether a worker of this endpoint has left a cluster without room, this recently. */
-function hasLeft({ registry, clock }: Looking, { no }: Endpoint, clusterNo: number, withinMs: number): boolean {
+/** Tells whether a worker of this endpoint has left a cluster without room, this recently. */
+function leftBy({ registry, clock }: Looking, { no }: Endpoint): (clusterNo: number, withinMs: number) => boolean {
   const now = clock.now();
-  return [...registry.workersOf(no), ...registry.endedWorkersOf(no)].some(
-    ({ row: { hostNo, endedAt = now, why = "" } }) =>
-      hostNo === clusterNo && now - endedAt < withinMs && why.startsWith(isFull),
-  );
+  const left = new Map<number, number>();
+  for (const workers of [registry.workersOf(no), registry.endedWorkersOf(no)])
+    for (const { row } of workers)
+      if (row.why?.startsWith(isFull))
+        left.set(row.hostNo, Math.max(left.get(row.hostNo) ?? Number.NEGATIVE_INFINITY, row.endedAt ?? now));
+  return (clusterNo, withinMs) => now - (left.get(clusterNo) ?? Number.NEGATIVE_INFINITY) < withinMs;
 }
 
 /**
@@ -113,28 +115,38 @@ async function needFor({ registry }: Looking, endpoint: Endpoint, version: numbe
   return needOf(release.settings, sourceOf(release.template.imageName));
 }
 
-/**
- * Why a worker that its cluster has no room for leaves it: a machine has room, or another cluster has not been tried.
- * Undefined if it has to wait there.
- */
-export async function whyLeaveCluster(needs: Looking, { row }: LiveWorker): Promise<string | undefined> {
+/** Whether a machine has room for a worker that its cluster has not placed yet, so that it need not wait there. */
+export async function hasMachineFor(needs: Looking, worker: LiveWorker): Promise<boolean> {
+  const found = await placeElsewhere(needs, worker, (where) =>
+    where.places.includes("machines") ? machinesFirst(where) : undefined,
+  );
+  return found !== undefined && !found.cluster;
+}
+
+/** The name of another cluster that may have room for a worker which its own has none for; undefined if there is none. */
+export async function nextClusterFor(needs: Looking, worker: LiveWorker): Promise<string | undefined> {
+  let full: readonly number[] = [];
+  const found = await placeElsewhere(needs, worker, (where) => {
+    full = [...(where.fullClusters ?? []), worker.row.hostNo];
+    return { ...where, places: where.places.filter((each) => each !== "machines"), fullClusters: full };
+  });
+  return found && !full.includes(found.no) ? found.cluster?.name : undefined;
+}
+
+/** The host that a worker's successor would be given there; undefined if none. */
+async function placeElsewhere(
+  needs: Looking,
+  { row }: LiveWorker,
+  there: (where: Where) => Where | undefined,
+): Promise<HostView | undefined> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   const { hosts, reserved } = supplyOf(needs);
   if (!endpoint) return undefined;
   const need = await needFor(needs, endpoint, row.version, hosts);
-  const where = whereOf(needs, endpoint, need);
-  const held = holdingsFor(needs, endpoint, reserved);
-  const hostIn = (there: Where): HostView | undefined => {
-    const found = place(need, hostsFor(needs, endpoint, hosts), there, held);
-    return "hostNo" in found ? hosts.find(({ no }) => no === found.hostNo) : undefined;
-  };
-  const machine = where.places.includes("machines") ? hostIn(machinesFirst(where)) : undefined;
-  if (machine && !machine.cluster) return `${isFull}, and a machine has`;
-  const untried = untriedClusters(needs, endpoint).filter((no) => no !== row.hostNo);
-  const inClusters = where.places.filter((each) => each !== "machines");
-  const other =
-    untried.length > 0 ? hostIn({ ...where, places: inClusters, clusters: [...untried, row.hostNo] }) : undefined;
-  return other && untried.includes(other.no) ? `${isFull}; cluster ${other.cluster?.name} may have some` : undefined;
+  const where = there(whereOf(needs, endpoint, need));
+  if (!where) return undefined;
+  const found = place(need, hostsFor(needs, endpoint, hosts), where, holdingsFor(needs, endpoint, reserved));
+  return "hostNo" in found ? hosts.find(({ no }) => no === found.hostNo) : undefined;
 }
 
 const machinesFirst = (where: Where): Where => ({

@@ -67,6 +67,7 @@ export function findAccess(env: Environment, context: string | undefined): Acces
   });
   if (texts.length > 0) return ofFiles(texts, context);
   if (given.length > 0) throw new Error(`KUBECONFIG names ${given.join(" and ")}, which cannot be read`);
+  if (context !== undefined) throw new Error(`there is no kubeconfig that could have the context '${context}'`);
   const host = env.KUBERNETES_SERVICE_HOST;
   if (host !== undefined && readable(join(account, "token")) !== undefined) return ofAccount(host, env);
   throw new Error("there is no cluster to use: set KUBECONFIG, or run the service in a pod with a service account");

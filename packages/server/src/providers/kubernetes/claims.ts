@@ -9,6 +9,8 @@ export interface ClaimSettings {
   readonly installation: string;
   readonly storageClass: string | undefined;
   readonly accessMode: string;
+  /** The cluster's name. */
+  readonly cluster: string;
   readonly warn?: (message: string) => void;
 }
 
@@ -19,6 +21,8 @@ export class Claims {
   readonly #cluster: Cluster;
   readonly #path: string;
   readonly #settings: ClaimSettings;
+  /** What was said of claims that cannot grow, by name. */
+  readonly #told = new Map<string, string>();
 
   constructor(cluster: Cluster, namespace: string, settings: ClaimSettings) {
     this.#cluster = cluster;
@@ -27,7 +31,7 @@ export class Claims {
   }
 
   /** The name by which people find a volume's claim. */
-  nameOf = (volumeId: string): string => `the claim ${claimOf(volumeId)} of the cluster`;
+  nameOf = (volumeId: string): string => `the claim ${claimOf(volumeId)} of the cluster '${this.#settings.cluster}'`;
 
   /** Makes a volume's claim unless it is there; one that is smaller than its volume now is enlarged. */
   async ensure({ volumeId, sizeGb }: Mount): Promise<void> {
@@ -62,22 +66,24 @@ export class Claims {
   async #enlarge(name: string, sizeGb: number): Promise<void> {
     const path = `${this.#path}/${name}`;
     const { spec } = await this.#cluster.ask<PersistentVolumeClaim>("GET", path);
-    const [, gb] = /^(\d+)G$/.exec(spec?.resources?.requests?.storage ?? "") ?? [];
-    if (gb === undefined || Number(gb) >= sizeGb) return;
+    const has = spec?.resources?.requests?.storage ?? "";
+    if (bytesOf(has) >= bytesOf(`${sizeGb}G`)) return;
     const body = { spec: { resources: { requests: { storage: `${sizeGb}G` } } } };
     try {
       await this.#cluster.ask("PATCH", path, { body, type: "application/merge-patch+json" });
     } catch (error) {
       if (!(error instanceof ClusterRefusal)) throw error;
-      this.#settings.warn?.(
-        `the claim ${name} has ${gb} GB and cannot get the ${sizeGb} of its volume: ${error.message}`,
-      );
+      const words = `the claim ${name} has ${has} and cannot get the ${sizeGb} GB of its volume: ${error.message}`;
+      if (this.#told.get(name) !== words) this.#settings.warn?.(words);
+      this.#told.set(name, words);
     }
   }
 
   /** Removes a volume's claim, and by that what it holds; none: it was never used here. */
-  remove = (volumeId: string): Promise<void> =>
-    unless(404, this.#cluster.ask("DELETE", `${this.#path}/${claimOf(volumeId)}`));
+  async remove(volumeId: string): Promise<void> {
+    this.#told.delete(claimOf(volumeId));
+    await unless(404, this.#cluster.ask("DELETE", `${this.#path}/${claimOf(volumeId)}`));
+  }
 
   /** The volumes that have a claim here. */
   async list(): Promise<string[]> {
@@ -91,6 +97,17 @@ export class Claims {
     }
     return found.filter(Boolean);
   }
+}
+
+const units: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(["", "k", "M", "G", "T", "P"].map((unit, at) => [unit, 1_000 ** at])),
+  ...Object.fromEntries(["Ki", "Mi", "Gi", "Ti", "Pi"].map((unit, at) => [unit, 1_024 ** (at + 1)])),
+};
+
+/** The bytes of a quantity, which Kubernetes may have written anew: 1000G as 1T. Infinite if it cannot be read. */
+export function bytesOf(quantity: string): number {
+  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)([kMGTP]|[KMGTP]i)?$/.exec(quantity) ?? [];
+  return number === undefined ? Number.POSITIVE_INFINITY : Number(number) * (units[unit] as number);
 }
 
 /** Waits for a call; this status is as good. */

@@ -15,6 +15,7 @@ import { PodLog } from "./pod-log.js";
 import { PodStart } from "./pod-start.js";
 import { PodWatch } from "./pod-watch.js";
 import { Pods } from "./pods.js";
+import { ScaleUps } from "./scale-ups.js";
 import { absent, exitOf, handleOf, isOver, type SeenPod, seenPod, sightingOf } from "./seen-pod.js";
 
 const ignored = () => {};
@@ -39,6 +40,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   readonly #options: KubernetesOptions;
   readonly #pods: Pods;
   readonly #watch: PodWatch;
+  readonly #scaleUps: ScaleUps;
   readonly #listeners = new Set<(workerId: string) => void>();
   /** Starts under way, with the secret of each: one with another secret is another start. */
   readonly #starting = new Map<string, { readonly secret: string; readonly done: Promise<WorkerHandle> }>();
@@ -56,6 +58,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     const { cluster, namespace, installation, warn = () => {} } = options;
     this.#options = options;
     this.#pods = new Pods(cluster, namespace, options, options.claims);
+    this.#scaleUps = new ScaleUps(cluster, namespace);
     this.#watch = new PodWatch(cluster, this.#pods.path, `${installationLabel}=${installation}`, {
       changed: (seen) => this.#changed(seen),
       removed: (seen) => this.#removed(seen),
@@ -89,7 +92,11 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     this.#ends.delete(workerId);
     try {
       const { pullMs = limits.podPullMs } = this.#options;
-      const seen = await new PodStart(this.#pods, this.#watch, spec, { starting, pullMs }).run();
+      const seen = await new PodStart(this.#pods, this.#watch, spec, {
+        starting,
+        scaleUps: this.#scaleUps,
+        pullMs,
+      }).run();
       await this.#follow(seen);
       return handleOf(workerId, seen, await this.#canFreeze(seen));
     } catch (error) {

@@ -7,6 +7,7 @@ import { ClusterRefusal, isAway } from "./cluster.js";
 import { isOfAttempt } from "./pod.js";
 import type { PodWatch } from "./pod-watch.js";
 import { isOverdue, type Pods } from "./pods.js";
+import type { ScaleUps } from "./scale-ups.js";
 import { exitOf, isOver, type SeenPod, seenPod } from "./seen-pod.js";
 import { Patience, waitingFor } from "./waiting.js";
 
@@ -16,6 +17,7 @@ export class PodStart {
   readonly #watch: PodWatch;
   readonly #spec: ImageSpec;
   readonly #starting: Starting;
+  readonly #scaleUps: ScaleUps;
   readonly #patience: Patience;
   /** Of the pod that this start has made last. */
   #uid: string | undefined;
@@ -26,12 +28,13 @@ export class PodStart {
     pods: Pods,
     watch: PodWatch,
     spec: ImageSpec,
-    { starting, pullMs }: { starting: Starting; pullMs: number },
+    { starting, scaleUps, pullMs }: { starting: Starting; scaleUps: ScaleUps; pullMs: number },
   ) {
     this.#pods = pods;
     this.#watch = watch;
     this.#spec = spec;
     this.#starting = starting;
+    this.#scaleUps = scaleUps;
     this.#patience = new Patience(spec.from, pullMs);
   }
 
@@ -57,7 +60,8 @@ export class PodStart {
           if (seen) return seen;
         } catch (error) {
           this.#assertWanted();
-          note(isClusters(error), !this.#isScheduled);
+          const words = isClusters(error);
+          note(words, this.#isScheduled ? undefined : isAway(error) ? "waiting" : "full");
         }
         await realTime.sleep(ms, signal);
       }
@@ -87,9 +91,9 @@ export class PodStart {
   async #once(): Promise<SeenPod | undefined> {
     const { workerId, from } = this.#spec;
     const { note, reached, signal } = this.#starting;
-    this.#isScheduled = false;
     let seen: SeenPod | undefined = seenPod(await this.#made());
     const { uid } = seen;
+    if (uid !== this.#uid) this.#isScheduled = false;
     // much may have been told of it while its secrets were made
     const told = this.#watch.get(workerId);
     if (told?.uid === uid) seen = told;
@@ -108,7 +112,11 @@ export class PodStart {
       const failure = this.#patience.failure(seen, realTime.monotonicMs());
       if (failure) throw failure;
       this.#isScheduled = seen.isScheduled;
-      note(waitingFor(seen, from) ?? `node ${seen.node} starts its container`, !seen.isScheduled);
+      const scaleUp = seen.unschedulable === undefined ? undefined : await this.#scaleUps.of(uid);
+      const waits = waitingFor(seen, from, scaleUp) ?? `node ${seen.node} starts its container`;
+      // a queue, or a node that is on its way, is worth waiting for
+      const isFull = seen.unschedulable !== undefined && !seen.isGated && !scaleUp?.isAsked;
+      note(waits, seen.isScheduled ? undefined : isFull ? "full" : "waiting");
       const isTold = await this.#watch.next(workerId, limits.podLookMs, signal);
       this.#assertWanted();
       seen = await this.#latest(uid, isTold);
@@ -128,7 +136,7 @@ export class PodStart {
     return pod?.metadata?.uid === uid ? seenPod(pod) : undefined;
   }
 
-  /** One that runs with our secret is ours; any other of an earlier attempt makes way. */
+  /** One that this start has made whole, or that runs with our secret, is ours; any other makes way. */
   async #made(): Promise<Pod> {
     const { workerId } = this.#spec;
     for (;;) {
@@ -139,7 +147,8 @@ export class PodStart {
       }
       this.#assertWanted();
       const there = await this.#pods.find(workerId);
-      if (there && seenPod(there).isRunning && isOfAttempt(there, this.#spec)) return there;
+      const isWhole = there && (there.metadata?.uid === this.#uid || seenPod(there).isRunning);
+      if (isWhole && isOfAttempt(there, this.#spec)) return there;
       if (there) await this.#pods.kill(workerId, there.metadata?.uid, seenPod(there));
       if (!(await this.#pods.untilGone(workerId, this.#starting.signal)))
         throw new ClusterRefusal(409, "Conflict", "an earlier pod of this worker is still ending");

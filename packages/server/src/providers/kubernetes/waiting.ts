@@ -1,5 +1,6 @@
 import { StartFailed } from "../../provider.js";
 import { pullFailure } from "../images/pull-failures.js";
+import type { ScaleUp } from "./scale-ups.js";
 import type { SeenPod } from "./seen-pod.js";
 
 /** What a worker waits for. */
@@ -12,16 +13,23 @@ const pullTrouble = /^(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|RegistryU
 const configTrouble = /^(CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
 
 /** What a pod that has not started waits for, in words; undefined if nothing special. */
-export function waitingFor(seen: SeenPod, { image }: Awaited): string | undefined {
+export function waitingFor(seen: SeenPod, { image }: Awaited, scaleUp?: ScaleUp): string | undefined {
   if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
-  if (seen.unschedulable !== undefined)
-    return `no node of the cluster has room for it: ${seen.unschedulable.replace(/\s+/g, " ").trim()}`;
+  if (seen.unschedulable !== undefined) {
+    const lacks = inOneLine(seen.unschedulable);
+    if (scaleUp?.isAsked)
+      return `no node of the cluster has room for it, and its autoscaler has asked for one: ${lacks}`;
+    const none = scaleUp ? `; its autoscaler adds none: ${inOneLine(scaleUp.words)}` : "";
+    return `no node of the cluster has room for it: ${lacks}${none}`;
+  }
   const { reason = "", message = "" } = seen.waiting ?? {};
   if (pullTrouble.test(reason)) return `the image '${image}' cannot be pulled yet: ${message || reason}`;
   if (configTrouble.test(reason)) return `its pod cannot be started yet: ${message || reason}`;
   if (seen.isScheduled && !seen.hasImage) return `node ${seen.node} pulls the image '${image}', or mounts its volume`;
   return seen.isScheduled ? undefined : "the cluster looks for a node";
 }
+
+const inOneLine = (words: string): string => words.replace(/\s+/g, " ").trim();
 
 /** Judges whether a start that waits has failed; it remembers since when an image could not be pulled. */
 export class Patience {

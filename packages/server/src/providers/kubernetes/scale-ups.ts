@@ -1,0 +1,78 @@
+import type { Event, EventList } from "kubernetes-types/core/v1.js";
+import { realTime } from "../../clock.js";
+import { limits } from "../../limits/index.js";
+import { type Cluster, statusOf } from "./cluster.js";
+
+/** What the cluster's autoscaler says of a pod without a node: that it has asked for one, or why it has not. */
+export interface ScaleUp {
+  readonly isAsked: boolean;
+  readonly words: string;
+}
+
+/** The events by which autoscalers say so, the Cluster Autoscaler and Karpenter; later ones here win. */
+const reasons = [
+  { reason: "NotTriggerScaleUp", isAsked: false },
+  { reason: "TriggeredScaleUp", isAsked: true },
+  { reason: "Nominated", isAsked: true },
+] as const;
+
+/** Reads the events of a namespace's pods while some of them have no node: one reading for all of them. */
+export class ScaleUps {
+  readonly #cluster: Cluster;
+  readonly #path: string;
+  #byPod: ReadonlyMap<string, ScaleUp> = new Map();
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+
+  constructor(cluster: Cluster, namespace: string) {
+    this.#cluster = cluster;
+    this.#path = `/api/v1/namespaces/${namespace}/events`;
+  }
+
+  /** What is said of a pod; undefined if nothing is, or the events cannot be read. */
+  async of(uid: string): Promise<ScaleUp | undefined> {
+    const now = realTime.monotonicMs();
+    if (now - this.#readAt >= limits.scaleUpsMs) {
+      this.#readAt = now;
+      this.#reading = this.#read().catch((error) => {
+        // without the right to list events, there is no need to ask often
+        if (statusOf(error) === 403) this.#readAt = now + limits.scaleUpsBarredMs;
+      });
+    }
+    await this.#reading;
+    return this.#byPod.get(uid);
+  }
+
+  async #read(): Promise<void> {
+    const signal = realTime.abortAfter(limits.scaleUpsAnswerMs);
+    const found = new Map<string, ScaleUp & { readonly at: number }>();
+    for (const { reason, isAsked } of reasons) {
+      for (const event of await this.#events(reason, signal)) {
+        const { uid = "" } = event.involvedObject;
+        const at = timeOf(event);
+        if (at < realTime.wallMs() - limits.scaleUpValidMs || at < (found.get(uid)?.at ?? 0)) continue;
+        found.set(uid, { isAsked, words: event.message ?? reason, at });
+      }
+    }
+    this.#byPod = found;
+  }
+
+  async #events(reason: string, signal: AbortSignal): Promise<Event[]> {
+    const found: Event[] = [];
+    let next: string | undefined;
+    do {
+      const query = {
+        fieldSelector: `involvedObject.kind=Pod,reason=${reason}`,
+        limit: limits.clusterPageItems,
+        continue: next,
+      };
+      const { items, metadata } = await this.#cluster.ask<EventList>("GET", this.#path, { query, signal });
+      found.push(...items);
+      next = metadata?.continue || undefined;
+    } while (next && found.length < limits.scaleUpsMax);
+    return found;
+  }
+}
+
+const timeOf = ({ lastTimestamp, eventTime, metadata }: Event): number =>
+  Date.parse(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? "") || 0;
