@@ -121,7 +121,7 @@ describe("With two clusters", () => {
     const id = await submit(server, second, { n: 2 });
     const waits = async () => (await statusOf(server, second, id)).waitDetail?.includes("Insufficient cpu");
     expect(await until(waits, 30_000)).toBe(true);
-    expect(await until(async () => (await statusOf(server, second, id)).status === "COMPLETED", 90_000)).toBe(true);
+    expect(await until(async () => (await statusOf(server, second, id)).status === "COMPLETED", 120_000)).toBe(true);
     await expect.poll(counts, { timeout: 20_000 }).toEqual([1, 1]);
     for (const each of [first, second]) await remove(each);
     await nothingLeft();

@@ -45,7 +45,6 @@ export async function openClusters(config: Config, opening: Opening): Promise<re
   if (!kubernetes) return [];
   const kept = new Map((opening.kept.read() ?? "").split("\n").filter(Boolean).map(placeAndUid));
   const opened: OpenCluster[] = [];
-  const left: string[] = [];
   for (const context of kubernetes.contexts) {
     const named = kubernetes.contexts.length > 1 ? ` (context ${context})` : "";
     try {
@@ -54,20 +53,12 @@ export async function openClusters(config: Config, opening: Opening): Promise<re
       if (same) throw new Error(`it is the same namespace as that of context ${same.name}`);
       opened.push(cluster);
     } catch (error) {
-      const words = `Kubernetes${named}: ${error instanceof Error ? error.message : error}`;
-      if (!(error instanceof UnknownAway) || named === "") throw new StartError(`${words}.`);
-      // the others are served meanwhile
-      opening.emit({ type: "server.warning", message: `${words}; it is left out until the next start` });
-      left.push(words);
+      throw new StartError(`Kubernetes${named}: ${error instanceof Error ? error.message : error}.`);
     }
   }
-  if (opened.length === 0) throw new StartError(`${left.join("; ")}.`);
   opening.kept.keep([...kept].map(([place, uid]) => `${uid} ${place}`).join("\n"));
   return opened;
 }
-
-/** A cluster that does not answer, and that this server has not known before. */
-class UnknownAway extends Error {}
 
 /** Opens the cluster of a context. `kept`: by where it is, the namespace's id as of an earlier start. */
 async function openCluster(
@@ -97,7 +88,7 @@ async function openCluster(
   const known = kept.get(place);
   if ("away" in lacks) {
     // which cluster it is can only be asked of it
-    if (known === undefined) throw new UnknownAway(lacks.away);
+    if (known === undefined) throw new Error(lacks.away);
     warn(`${lacks.away}; workers start there once it does`);
   } else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
   const uid = "away" in lacks ? known : await namespaceUid(cluster, namespace);

@@ -14,7 +14,8 @@ export const clusters = {
   clusterRetryMs: second, // between attempts to reach an API server that is away
   clusterRetryMsMax: 30 * second, // and to make a pod that the cluster does not admit
   clusterRoomMs: 10 * second, // a worker without a node for this long goes where there is room
-  clusterNextMs: 30 * second, // and to the next cluster after this long: an autoscaler has spoken by then
+  clusterNextMs: minute, // and to the next cluster after this long: autoscalers mostly speak within half a minute
+  clusterAwayMs: 2 * minute, // an API server that is away for this long counts as a cluster without room
   scaleUpsMs: 15 * second, // how often events are read while pods have no node
   scaleUpsAnswerMs: 5 * second,
   scaleUpsBarredMs: 10 * minute, // how often it is tried without the right to

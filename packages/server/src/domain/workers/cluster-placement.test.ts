@@ -67,9 +67,10 @@ describe("A worker's place with a cluster beside the machines", () => {
     expect(wants(["NVIDIA A40"], 1)).toMatchObject({ hostNo: 9 });
     expect(wants([], 2)).toMatchObject({ hostNo: 9 });
     expect(wants(["NVIDIA H200"], 1)).toMatchObject({ hostNo: 8 });
-    // what had no room comes last, whatever GPUs the others are known to have
+    // what had no room comes later, but before what is known to lack the GPUs
     const a40 = need({ ...image, gpuTypes: ["NVIDIA A40"] });
-    expect(place(a40, known, { ...anywhere, fullClusters: [9] }, [])).toMatchObject({ hostNo: 8 });
+    expect(place(a40, known, { ...anywhere, fullClusters: [9] }, [])).toMatchObject({ hostNo: 9 });
+    expect(at({ fullClusters: [8] })).toMatchObject({ hostNo: 9 });
     // no node has a label that names its GPUs
     const [, ...others] = known;
     expect(place(a40, [named(8, "one", { gpuTypes: [] }), ...others], anywhere, [])).toMatchObject({ hostNo: 8 });

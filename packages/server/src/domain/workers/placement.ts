@@ -70,7 +70,7 @@ export interface Where extends WantedLocations {
   readonly places: readonly WantedPlace[];
   /** The numbers of clusters in order of preference; others come after them. */
   readonly clusters?: readonly number[];
-  /** Those that have had no room lately: they come last. */
+  /** Those that have had no room lately: they come after those that may have some. */
   readonly fullClusters?: readonly number[];
 }
 
@@ -118,7 +118,7 @@ function clustersFor(need: Need, hosts: readonly HostView[], { clusters = [], fu
   const lacks = ({ cluster }: HostView) => Number(need.gpuCount > 0 && !mayHave(need, cluster?.gpuTypes ?? []));
   return hosts
     .filter(({ cluster }) => cluster)
-    .sort((a, b) => full(a) - full(b) || lacks(a) - lacks(b) || rank(a) - rank(b) || a.no - b.no);
+    .sort((a, b) => lacks(a) - lacks(b) || full(a) - full(b) || rank(a) - rank(b) || a.no - b.no);
 }
 
 /** If no type is known, nothing is: the nodes may have no label that would name one. */

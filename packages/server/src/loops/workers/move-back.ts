@@ -2,7 +2,7 @@ import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
-import { hasMachineFor, isFull, nextClusterFor } from "../../operations/workers/place-worker.js";
+import { hasMachineFor, leaving, nextClusterFor } from "../../operations/workers/place-worker.js";
 import { stopWorker } from "../../operations/workers/worker-life.js";
 
 type Moving = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
@@ -42,7 +42,8 @@ function movesToMachines(needs: Moving): (mine: readonly LiveWorker[], now: numb
       if (seen.has(versionOf(worker))) continue;
       seen.add(versionOf(worker));
       if (!(await hasMachineFor(needs, worker)) || !isLate(worker, now)) continue;
-      await stopWorker(needs, worker, `${isFull}, and a machine has`, needs.here.stopGraceMs);
+      const why = leaving[worker.fullSince === undefined ? "waiting" : "full"];
+      await stopWorker(needs, worker, `${why}, and a machine has room`, needs.here.stopGraceMs);
       movedAt = now;
       return;
     }
@@ -59,6 +60,6 @@ async function moveOn(needs: Moving, mine: readonly LiveWorker[], now: number): 
     if (!next.has(version)) next.set(version, await nextClusterFor(needs, worker));
     const name = next.get(version);
     if (name !== undefined && isLate(worker))
-      await stopWorker(needs, worker, `${isFull}; cluster ${name} may have some`, needs.here.stopGraceMs);
+      await stopWorker(needs, worker, `${leaving.full}; cluster ${name} may`, needs.here.stopGraceMs);
   }
 }

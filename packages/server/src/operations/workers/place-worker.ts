@@ -65,27 +65,28 @@ function clustersOf({ here, registry }: Looking): number[] {
 function whereOf(needs: Looking, endpoint: Endpoint, { source }: Need): Where {
   const { settings } = endpoint;
   const clusters = clustersOf(needs);
-  const isLeft = clusters.length > 0 ? leftBy(needs, endpoint) : () => false;
-  const fullClusters = clusters.filter((no) => isLeft(no, limits.clusterLeftMs));
+  const now = needs.clock.now();
+  const foundFull = clusters.length > 1 ? leftAt(needs, endpoint, [leaving.full]) : () => Number.NEGATIVE_INFINITY;
+  const fullClusters = clusters.filter((no) => now - foundFull(no) < limits.clusterLeftMs);
   if (settings.place !== undefined) return { ...settings, places: [settings.place], clusters, fullClusters };
   const places = source === "directory" ? (["machines"] as const) : needs.here.places;
   const where: Where = { ...settings, places, clusters, fullClusters };
-  const hasNone = places.indexOf("machines") === 1 && clusters.some((no) => isLeft(no, limits.clusterRoomMs));
-  return hasNone ? machinesFirst(where) : where;
+  if (places.indexOf("machines") !== 1) return where;
+  const left = leftAt(needs, endpoint, Object.values(leaving));
+  return clusters.some((no) => now - left(no) < limits.clusterRoomMs) ? machinesFirst(where) : where;
 }
 
-/** How the reason begins for which a worker leaves a cluster that has no room for it. */
-export const isFull = "its cluster has no room for it";
+/** How the reasons begin for which a worker leaves its cluster: it takes none now, or it may take it later. */
+export const leaving = { full: "its cluster cannot take it now", waiting: "its cluster has not taken it yet" } as const;
 
-/** Tells whether a worker of this endpoint has left a cluster without room, this recently. */
-function leftBy({ registry, clock }: Looking, { no }: Endpoint): (clusterNo: number, withinMs: number) => boolean {
-  const now = clock.now();
+/** When workers of an endpoint have last left each cluster, for one of these reasons. */
+function leftAt({ registry, clock }: Looking, { no }: Endpoint, reasons: readonly string[]): (no: number) => number {
   const left = new Map<number, number>();
   for (const workers of [registry.workersOf(no), registry.endedWorkersOf(no)])
     for (const { row } of workers)
-      if (row.why?.startsWith(isFull))
-        left.set(row.hostNo, Math.max(left.get(row.hostNo) ?? Number.NEGATIVE_INFINITY, row.endedAt ?? now));
-  return (clusterNo, withinMs) => now - (left.get(clusterNo) ?? Number.NEGATIVE_INFINITY) < withinMs;
+      if (row.why !== undefined && reasons.some((reason) => row.why?.startsWith(reason)))
+        left.set(row.hostNo, Math.max(left.get(row.hostNo) ?? 0, row.endedAt ?? clock.now()));
+  return (clusterNo) => left.get(clusterNo) ?? Number.NEGATIVE_INFINITY;
 }
 
 /**

@@ -57,16 +57,24 @@ export class Claims {
     try {
       await this.#cluster.ask("POST", this.#path, { body });
     } catch (error) {
-      if (statusOf(error) !== 409) throw error;
+      // a quota is asked before whether it is there
+      const isThere = statusOf(error) === 409 || (statusOf(error) === 403 && (await this.#find(claimOf(volumeId))));
+      if (!isThere) throw error;
       await this.#enlarge(claimOf(volumeId), sizeGb);
     }
+  }
+
+  async #find(name: string): Promise<PersistentVolumeClaim | undefined> {
+    return this.#cluster.ask<PersistentVolumeClaim>("GET", `${this.#path}/${name}`).catch((error) => {
+      if (statusOf(error) !== 404) throw error;
+      return undefined;
+    });
   }
 
   /** A claim that cannot grow is used as it is: a worker that needs the space will say so. */
   async #enlarge(name: string, sizeGb: number): Promise<void> {
     const path = `${this.#path}/${name}`;
-    const { spec } = await this.#cluster.ask<PersistentVolumeClaim>("GET", path);
-    const has = spec?.resources?.requests?.storage ?? "";
+    const has = (await this.#find(name))?.spec?.resources?.requests?.storage ?? "";
     if (bytesOf(has) >= bytesOf(`${sizeGb}G`)) return;
     const body = { spec: { resources: { requests: { storage: `${sizeGb}G` } } } };
     try {

@@ -3,7 +3,7 @@ import { realTime } from "../../clock.js";
 import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
 import { limits } from "../../limits/index.js";
 import { type ImageSpec, left, StartFailed, type Starting, StartUnsure } from "../../provider.js";
-import { ClusterRefusal, isAway } from "./cluster.js";
+import { ClusterRefusal, isAway, statusOf } from "./cluster.js";
 import { isOfAttempt } from "./pod.js";
 import type { PodWatch } from "./pod-watch.js";
 import { isOverdue, type Pods } from "./pods.js";
@@ -23,6 +23,8 @@ export class PodStart {
   #uid: string | undefined;
   /** Whether that pod has a node. */
   #isScheduled = false;
+  /** Since when the cluster has not answered. */
+  #awaySince: number | undefined;
 
   constructor(
     pods: Pods,
@@ -58,10 +60,11 @@ export class PodStart {
         try {
           const seen = await this.#once();
           if (seen) return seen;
+          this.#isScheduled = false;
         } catch (error) {
           this.#assertWanted();
           const words = isClusters(error);
-          note(words, this.#isScheduled ? undefined : isAway(error) ? "waiting" : "full");
+          note(words, this.#isScheduled ? undefined : this.#isRefused(error) ? "full" : "waiting");
         }
         await realTime.sleep(ms, signal);
       }
@@ -71,6 +74,13 @@ export class PodStart {
       await this.#clear().catch(() => {});
       throw error;
     }
+  }
+
+  /** Whether the cluster does not admit the pod, or has been away for so long that other places should be tried. */
+  #isRefused(error: unknown): boolean {
+    if (!isAway(error)) return statusOf(error) === 403;
+    this.#awaySince ??= realTime.monotonicMs();
+    return realTime.monotonicMs() - this.#awaySince >= limits.clusterAwayMs;
   }
 
   #assertWanted(): void {
@@ -94,6 +104,7 @@ export class PodStart {
     let seen: SeenPod | undefined = seenPod(await this.#made());
     const { uid } = seen;
     if (uid !== this.#uid) this.#isScheduled = false;
+    this.#awaySince = undefined;
     // much may have been told of it while its secrets were made
     const told = this.#watch.get(workerId);
     if (told?.uid === uid) seen = told;
@@ -112,10 +123,16 @@ export class PodStart {
       const failure = this.#patience.failure(seen, realTime.monotonicMs());
       if (failure) throw failure;
       this.#isScheduled = seen.isScheduled;
+      const before = this.#watch.get(workerId);
       const scaleUp = seen.unschedulable === undefined ? undefined : await this.#scaleUps.of(uid);
+      const since = this.#watch.get(workerId);
+      if (since !== before && since?.uid === uid) {
+        seen = since;
+        continue;
+      }
       const waits = waitingFor(seen, from, scaleUp) ?? `node ${seen.node} starts its container`;
       // a queue, or a node that is on its way, is worth waiting for
-      const isFull = seen.unschedulable !== undefined && !seen.isGated && !scaleUp?.isAsked;
+      const isFull = seen.unschedulable !== undefined && !seen.isNominated && !scaleUp?.isAsked;
       note(waits, seen.isScheduled ? undefined : isFull ? "full" : "waiting");
       const isTold = await this.#watch.next(workerId, limits.podLookMs, signal);
       this.#assertWanted();
@@ -140,13 +157,19 @@ export class PodStart {
   async #made(): Promise<Pod> {
     const { workerId } = this.#spec;
     for (;;) {
+      let refusal: ClusterRefusal;
       try {
         return await this.#pods.make(this.#spec);
       } catch (error) {
-        if (!(error instanceof ClusterRefusal) || error.reason !== "AlreadyExists") throw error;
+        // a quota is asked before whether there is one of that name, which may hold the last of it
+        const mayBeThere =
+          error instanceof ClusterRefusal && (error.reason === "AlreadyExists" || error.status === 403);
+        if (!mayBeThere) throw error;
+        refusal = error;
       }
       this.#assertWanted();
       const there = await this.#pods.find(workerId);
+      if (!there && refusal.status === 403) throw refusal;
       const isWhole = there && (there.metadata?.uid === this.#uid || seenPod(there).isRunning);
       if (isWhole && isOfAttempt(there, this.#spec)) return there;
       if (there) await this.#pods.kill(workerId, there.metadata?.uid, seenPod(there));

@@ -9,7 +9,7 @@ afterEach(() => void vi.restoreAllMocks());
 /** A cluster with these events: by reason, of which pod and how long ago. */
 function clusterWith(events: Record<string, readonly (readonly [uid: string, agoMs: number])[]>) {
   const ask = vi.fn(async (_method: string, _path: string, { query }: { query: { fieldSelector: string } }) => {
-    const reason = query.fieldSelector.split("reason=")[1] ?? "";
+    const [, reason = ""] = /reason=(\w+)/.exec(query.fieldSelector) ?? [];
     const items = (events[reason] ?? []).map(([uid, agoMs]) => ({
       metadata: {},
       involvedObject: { uid },
@@ -33,11 +33,16 @@ it("An autoscaler's last word counts, for as long as a node may take", async () 
       ["again", 60_000],
       ["old", limits.scaleUpValidMs + 1_000],
     ],
-    Nominated: [["karpenter", 1_000]],
+    Nominated: [
+      ["karpenter", 1_000],
+      ["stock-out", 60_000],
+    ],
+    FailedScheduling: [["stock-out", 1_000]],
   });
   expect(await ups.of("first")).toMatchObject({ isAsked: false, words: "NotTriggerScaleUp of first" });
   expect(await ups.of("both")).toMatchObject({ isAsked: true });
   expect(await ups.of("again")).toMatchObject({ isAsked: false });
+  expect(await ups.of("stock-out")).toMatchObject({ isAsked: false });
   expect(await ups.of("karpenter")).toMatchObject({ isAsked: true });
   for (const uid of ["old", "other"]) expect(await ups.of(uid)).toBeUndefined();
 });
@@ -46,7 +51,7 @@ it("Events are read once for all pods, and rarely where they may not be", async 
   const now = vi.spyOn(realTime, "monotonicMs").mockReturnValue(0);
   const { ask, ups } = clusterWith({ TriggeredScaleUp: [["a", 0]] });
   await Promise.all(["a", "b", "c"].map((uid) => ups.of(uid)));
-  expect(ask).toHaveBeenCalledTimes(3); // one for each reason
+  expect(ask).toHaveBeenCalledTimes(5); // one for each kind
   now.mockReturnValue(limits.scaleUpsMs);
   ask.mockRejectedValue(new ClusterAway("the cluster does not answer"));
   expect(await ups.of("a")).toMatchObject({ isAsked: true });

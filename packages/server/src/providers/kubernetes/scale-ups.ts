@@ -9,64 +9,67 @@ export interface ScaleUp {
   readonly words: string;
 }
 
-/** The events by which autoscalers say so, the Cluster Autoscaler and Karpenter; later ones here win. */
-const reasons = [
-  { reason: "NotTriggerScaleUp", isAsked: false },
-  { reason: "TriggeredScaleUp", isAsked: true },
-  { reason: "Nominated", isAsked: true },
+/** The events by which autoscalers say so: the Cluster Autoscaler, clouds' own, and Karpenter. */
+const kinds = [
+  { of: "reason=NotTriggerScaleUp", isAsked: false },
+  { of: "reason=FailedScaleUp", isAsked: false },
+  { of: "reason=FailedScheduling,source=karpenter", isAsked: false },
+  { of: "reason=TriggeredScaleUp", isAsked: true },
+  { of: "reason=Nominated", isAsked: true },
 ] as const;
 
 /** Reads the events of a namespace's pods while some of them have no node: one reading for all of them. */
 export class ScaleUps {
   readonly #cluster: Cluster;
   readonly #path: string;
-  #byPod: ReadonlyMap<string, ScaleUp> = new Map();
+  #byPod: ReadonlyMap<string, ScaleUp & { readonly at: number }> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
-  #reading: Promise<void> | undefined;
+  #reading: Promise<unknown> | undefined;
 
   constructor(cluster: Cluster, namespace: string) {
     this.#cluster = cluster;
     this.#path = `/api/v1/namespaces/${namespace}/events`;
   }
 
-  /** What is said of a pod; undefined if nothing is, or the events cannot be read. */
+  /** What is said of a pod; undefined if nothing is, or the events cannot be read now. */
   async of(uid: string): Promise<ScaleUp | undefined> {
     const now = realTime.monotonicMs();
     if (now - this.#readAt >= limits.scaleUpsMs) {
       this.#readAt = now;
-      this.#reading = this.#read().catch((error) => {
+      const reading = this.#read().catch((error) => {
         // without the right to list events, there is no need to ask often
         if (statusOf(error) === 403) this.#readAt = now + limits.scaleUpsBarredMs;
       });
+      // starts go on while the cluster is slow to answer
+      this.#reading = Promise.race([reading, realTime.sleep(limits.scaleUpsAnswerMs)]);
     }
     await this.#reading;
-    return this.#byPod.get(uid);
+    const said = this.#byPod.get(uid);
+    return said && said.at >= realTime.wallMs() - limits.scaleUpValidMs ? said : undefined;
   }
 
   async #read(): Promise<void> {
-    const signal = realTime.abortAfter(limits.scaleUpsAnswerMs);
     const found = new Map<string, ScaleUp & { readonly at: number }>();
-    for (const { reason, isAsked } of reasons) {
-      for (const event of await this.#events(reason, signal)) {
+    for (const { of, isAsked } of kinds) {
+      for (const event of await this.#events(of)) {
         const { uid = "" } = event.involvedObject;
         const at = timeOf(event);
-        if (at < realTime.wallMs() - limits.scaleUpValidMs || at < (found.get(uid)?.at ?? 0)) continue;
-        found.set(uid, { isAsked, words: event.message ?? reason, at });
+        if (at >= (found.get(uid)?.at ?? 0)) found.set(uid, { isAsked, words: event.message ?? of, at });
       }
     }
     this.#byPod = found;
   }
 
-  async #events(reason: string, signal: AbortSignal): Promise<Event[]> {
+  async #events(of: string): Promise<Event[]> {
     const found: Event[] = [];
     let next: string | undefined;
     do {
       const query = {
-        fieldSelector: `involvedObject.kind=Pod,reason=${reason}`,
+        fieldSelector: `involvedObject.kind=Pod,${of}`,
         limit: limits.clusterPageItems,
         continue: next,
       };
-      const { items, metadata } = await this.#cluster.ask<EventList>("GET", this.#path, { query, signal });
+      const { items, metadata } = await this.#cluster.ask<EventList>("GET", this.#path, { query });
       found.push(...items);
       next = metadata?.continue || undefined;
     } while (next && found.length < limits.scaleUpsMax);

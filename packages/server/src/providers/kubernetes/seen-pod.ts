@@ -18,6 +18,8 @@ export interface SeenPod {
   readonly goneBy: number | undefined;
   readonly isScheduled: boolean;
   readonly unschedulable: string | undefined;
+  /** A node is being cleared of other pods for it. */
+  readonly isNominated: boolean;
   /** Gates that another controller, such as a queue, has not opened yet. */
   readonly isGated: boolean;
   /** Why the cluster takes it away: preemption, a lost node. */
@@ -48,6 +50,7 @@ export function seenPod(pod: Pod): SeenPod {
     goneBy: goneBy === undefined ? undefined : Date.parse(String(goneBy)),
     isScheduled: scheduled?.status === "True" || pod.spec?.nodeName !== undefined,
     unschedulable: scheduled?.reason === "Unschedulable" ? (scheduled.message ?? "") : undefined,
+    isNominated: status.nominatedNodeName !== undefined && status.nominatedNodeName !== "",
     isGated: scheduled?.reason === "SchedulingGated",
     disruption: disruption?.status === "True" ? disruption : undefined,
     hasImage: (container?.imageID ?? "") !== "" || running !== undefined || terminated !== undefined,
