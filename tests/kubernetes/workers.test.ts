@@ -33,12 +33,13 @@ afterAll(async () => {
   await cluster?.end();
 });
 
-/** The processes of handlers, as this machine sees them. */
-const handlersHere = (): number[] =>
+/** The processes of a worker's handler, as this machine sees them: it may run those of other clusters, too. */
+const handlersOf = (workerId: string): number[] =>
   readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
     try {
-      return readFileSync(`/proc/${name}/cmdline`, "utf8").endsWith("-u\0/handler.py\0") ? [Number(name)] : [];
+      const isHandler = readFileSync(`/proc/${name}/cmdline`, "utf8").endsWith("-u\0/handler.py\0");
+      return isHandler && readFileSync(`/proc/${name}/environ`, "utf8").includes(workerId) ? [Number(name)] : [];
     } catch {
       return []; // it has ended
     }
@@ -77,7 +78,7 @@ describe("a stock Python worker in a pod", () => {
     const endpoint = await makeEndpoint(server, image, { ...cpu, idleTimeout: 1, flashboot: true });
     const first = await complete(server, endpoint);
     // the stock worker has a second process for its pings
-    const pids = handlersHere();
+    const pids = handlersOf(String(first.workerId));
     expect(pids.length).toBeGreaterThan(0);
     await frozen(server, endpoint, ...pids);
     const next = await complete(server, endpoint);
