@@ -24,6 +24,7 @@ it("A server forgets workers a day after they have ended", async () => {
     polling: { ping: async () => ({ status: 200 }), forget: () => {} },
     sender: scene.sender,
     stock: { loop: () => idle },
+    clusters: [],
     measuring: { loop: () => idle },
     logsDir: join(scene.directory, "logs"),
     noteTime: () => {},

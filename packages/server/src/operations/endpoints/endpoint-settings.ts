@@ -75,7 +75,7 @@ export const endpointFields = {
   locations: text(10_000),
   minCudaVersion: choice(cudaVersions),
   networkVolumeIds: list(text(1_000)),
-  place: text(limits.placeCharsMax, "none"),
+  place: text(limits.placeCharsMax),
   podClass: text(limits.podClassCharsMax, "none"),
   scalerType: choice(["QUEUE_DELAY", "REQUEST_COUNT"]),
   scalerValue: integer(1, 1_000_000),
