@@ -91,7 +91,7 @@ const needOf = {
   "tests/faults/shim/disk-shim.ts": "compiler",
 };
 
-/** What judges how soon a server answers while others crowd it. Each of their tests stands on its own. */
+/** What judges how soon a server answers while others crowd it. Each test stands on its own, unless it is named "after all". */
 export const crowds = [
   "tests/faults/balanced-crowds.test.ts",
   "tests/faults/due-at-start.test.ts",

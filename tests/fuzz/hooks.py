@@ -65,7 +65,7 @@ BEYOND_SCHEMAS = re.compile(
     r"|in (include|product|cloud|networkVolumeTypes|regions|compliance|globalNetwork) is not one of"
     r"|'(count|vcpuCount)' must be a whole number"
     r"|'workersMin' must not be more than 'workersMax'"
-    r"|'place' is .*, and no cluster runs workers here|There is no class of pods '"
+    r"|'place' is .*, and no cluster runs workers here|No cluster here has the pod class '"
 )
 
 

@@ -64,7 +64,7 @@ const endpointFields = {
       maxLength: 63,
       pattern: visible,
       description:
-        "Of its pods in a cluster: a class that the operator has set up, with its own nodes, priority or account.",
+        "The pod class of its workers in a cluster: the operator sets them up, with their own nodes, priority or account.",
     }),
   ),
   scalerType: orNull(choice(scalerTypes, "How the number of workers is scaled.")),
@@ -122,7 +122,7 @@ export const Endpoint = Type.Object({
   place: Type.Optional(
     Type.String({ description: "Where its workers run, if it is not left to the server's settings." }),
   ),
-  podClass: Type.Optional(Type.String({ description: "The class of its pods in a cluster." })),
+  podClass: Type.Optional(Type.String({ description: "The pod class of its workers in a cluster." })),
   scalerType: choice(scalerTypes, "How the number of workers is scaled."),
   scalerValue: Type.Integer(),
   vcpuCount: Type.Optional(Type.Integer()),

@@ -35,7 +35,7 @@ export const DeployConfig = Type.Object(
           "Where workers run: machines of the servers, any cluster, or one, as cluster/name. By default as the server is set.",
       }),
     ),
-    pod_class: text("The class of its pods in a cluster, one of those that the operator has set up."),
+    pod_class: text("The pod class of its workers in a cluster, as the operator has set it up."),
     cpus: whole(1, "vCPUs for each worker, instead of GPUs."),
     scaling: Type.Optional(
       Type.Object(

@@ -23,7 +23,7 @@ interface Opening {
 export interface OpenCluster {
   /** Identifies its host: the same for all servers. */
   readonly id: string;
-  /** By this endpoints name it. */
+  /** The name by which endpoints ask for it. */
   readonly name: string;
   /** The classes of its pods that endpoints may name. */
   readonly podClasses: readonly string[];

@@ -21,7 +21,7 @@ export const http = {
   headersMax: 256, // of a request or of a worker's reply; Go and nginx send fewer than 20, browsers 30
   headSliceBytes: kib, // parsed at a time at the beginning of a request; fits fifty of the shortest requests
   bodySliceBytes: 4 * kib, // the same within a body, which further requests may follow
-  droppedPiecesPerMs: 2_000, // how many pieces the parsing of such as are dropped uncounted stands for
+  droppedPiecesPerMs: 2_000, // pieces that are dropped uncounted: a millisecond of parsing them counts as this many
   bodyPiecesPerTurn: 1_000, // of all bodies, parsed in one turn of the event loop: about half a millisecond
   lingerMs: 10 * second, // a refused upload may continue for this long and this many bytes
   lingerBytesMax: 64 * mib,

@@ -23,7 +23,7 @@ export interface HostFacts {
    * Its name, the memory of a worker that asks for none, and of each GPU of one that has GPUs; and its stock, if that is known.
    */
   readonly cluster?: {
-    /** By this endpoints name it. */
+    /** The name by which endpoints ask for it. */
     readonly name: string;
     readonly memoryMib: number;
     readonly gpuMemoryMib: number;

@@ -13,7 +13,7 @@ import { left } from "../../provider.js";
 import type { Loop } from "../loop.js";
 import { easeMemory, freeze, noteLostGpus, thaw } from "./freeze-worker.js";
 import { whereIs } from "./launch.js";
-import { movesBack } from "./move-back.js";
+import { leavesCluster } from "./leave-cluster.js";
 import { type StartOptions, WorkerStarts } from "./start-worker.js";
 import { strayWorkers } from "./stray-workers.js";
 import { Tended } from "./tended.js";
@@ -40,7 +40,7 @@ export function tendWorkersLoop(needs: Tending, options: TendOptions): Loop {
 /** Tends the workers of a cluster: one of the servers does, and begins without knowing any. */
 export function tendClusterLoop(name: string, needs: Tending, options: TendOptions): Loop {
   const tended = new Tended(options.provider);
-  const loop = tendingLoop(name, needs, options, movesBack(needs), tended);
+  const loop = tendingLoop(name, needs, options, leavesCluster(needs), tended);
   return {
     ...loop,
     listen(wake) {

@@ -49,7 +49,10 @@ describe("An endpoint for clusters", () => {
     await reopen(["rack", "spot", "large"], ["cloud", "spot"]);
     await update({ podClass: "spot" });
     expect(settings().podClass).toBe("spot");
-    await wrong({ podClass: "small" }, /no class of pods 'small' in the clusters here. The classes: spot, large\./);
+    await wrong(
+      { podClass: "small" },
+      /^No cluster here has the pod class 'small'. The pod classes are spot, large\.$/,
+    );
     for (const each of scene.parts.here.clusters) Object.assign(each, { podClasses: [] });
     await update({ podClass: "spot", workersMax: 2 });
     await update({ podClass: null });

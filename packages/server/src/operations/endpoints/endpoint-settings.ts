@@ -141,9 +141,9 @@ function checkPodClass(needs: Checking, podClass: string | null | undefined, bef
   if (classes.includes(podClass)) return;
   const known =
     classes.length > 0
-      ? `The classes: ${classes.join(", ")}.`
-      : "Their operator adds some with MILLRACE_KUBERNETES_POD.";
-  throw invalid(`There is no class of pods '${podClass}' in the clusters here. ${known}`);
+      ? `The pod classes are ${classes.join(", ")}.`
+      : "The operator adds pod classes with MILLRACE_KUBERNETES_POD.";
+  throw invalid(`No cluster here has the pod class '${podClass}'. ${known}`);
 }
 
 /** Refuses a place that is none, and a cluster that is not there. */

@@ -66,8 +66,9 @@ input EndpointInput {
   "CUDA versions, comma-separated."
   allowedCudaVersions: String
   minCudaVersion: String
-  "Where its workers run, machines or cluster; by default as the server is set."
+  "Where its workers run: machines, cluster, or cluster/name; by default as the server is set."
   place: String
+  "The pod class of its workers in a cluster, as the operator has set it up."
   podClass: String
   env: [EnvironmentVariableInput!]
   "Ignored, like all that follow: they mean something at the hosted service alone."

@@ -8,7 +8,7 @@ import { createVolume } from "../../operations/volumes/save-volume.js";
 import { endWorker } from "../../operations/workers/worker-life.js";
 import { l4, plainHost } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
-import { movesBack } from "./move-back.js";
+import { leavesCluster } from "./leave-cluster.js";
 
 /** A machine and a cluster without a tender: a worker that it was given waits there for ever. */
 const cluster: HostFacts = {
@@ -23,7 +23,7 @@ let machine: HostFacts;
 let clusterNo: number;
 let otherNo: number;
 let scene: Scene;
-let look: ReturnType<typeof movesBack>;
+let look: ReturnType<typeof leavesCluster>;
 afterEach(() => scene.close());
 
 async function open(places: readonly Place[], facts: Partial<HostFacts>, hasOther = false): Promise<void> {
@@ -41,7 +41,7 @@ async function open(places: readonly Place[], facts: Partial<HostFacts>, hasOthe
   clusters.push({ no: clusterNo, name: "default", podClasses: [] });
   if (hasOther) clusters.push({ no: otherNo, name: "other", podClasses: [] });
   scene.run(scene.loops.scale());
-  look = movesBack(scene.parts);
+  look = leavesCluster(scene.parts);
 }
 const machineNo = () => scene.parts.here.hostNo;
 

@@ -14,7 +14,7 @@ const versionOf = ({ row }: LiveWorker): string => `${row.endpointNo}/${row.vers
  * Stops workers that wait in vain for a node of their cluster, so that their successors are placed where there is room.
  * The result returns when to look next.
  */
-export function movesBack(needs: Moving): Look {
+export function leavesCluster(needs: Moving): Look {
   const toMachines = movesToMachines(needs);
   return async (mine, now) => {
     if (!mine.some(({ unplacedSince }) => unplacedSince !== undefined)) return undefined;
