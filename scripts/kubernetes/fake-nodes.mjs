@@ -1,7 +1,7 @@
 // Nodes that exist only in the API, for measuring what thousands of pods cost: the real scheduler fills them, and instead
 // of kubelets a writer says of each pod that it runs, and removes it when it is to go.
 import { Agent, request } from "undici";
-import { findAccess } from "../../packages/server/dist/providers/kubernetes/access.js";
+import { findAccess } from "../../packages/server/dist/providers/kubernetes/api-server/access.js";
 import { linesIn } from "../../packages/server/dist/providers/kubernetes/lines.js";
 
 const merge = "application/merge-patch+json";

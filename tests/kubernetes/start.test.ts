@@ -38,6 +38,28 @@ it("A right that the account lacks is named, and so is the namespace", async () 
   );
 });
 
+it("Without the right to reach pods through the API server their addresses are used, and the log says so", async () => {
+  const role = ["--verb=create,get,list,watch,patch,delete", "--resource=namespaces,pods,pods/log,secrets,pvc"];
+  cluster.kubectl("create", "role", "direct", ...role, `--namespace=${namespace}`);
+  cluster.kubectl("create", "serviceaccount", "direct", `--namespace=${namespace}`);
+  const binding = ["--role=direct", `--serviceaccount=${namespace}:direct`];
+  cluster.kubectl("create", "rolebinding", "direct", ...binding, `--namespace=${namespace}`);
+  const token = cluster.kubectl("create", "token", "direct", `--namespace=${namespace}`);
+  const api = new URL(cluster.url).port;
+  const KUBECONFIG = writeKubeconfig(cluster.home, "direct", { api, user: { token } });
+  const settings = { ...(await clusterSettings(cluster)), KUBECONFIG };
+  const warning = "may not create pods/portforward, nor get pods/portforward in namespace";
+  const server = await startServer(settings);
+  await server.end();
+  expect(server.log()).toContain(warning);
+  expect(server.log()).toContain("MILLRACE_KUBERNETES_ROUTE=pods");
+
+  const told = await startServer({ ...settings, MILLRACE_KUBERNETES_ROUTE: "pods" });
+  await told.end();
+  expect(told.log()).not.toContain("portforward");
+  expect(await said({ KUBECONFIG, MILLRACE_KUBERNETES_ROUTE: "api-server" })).toContain(`service ${warning}`);
+});
+
 it("A cluster that has never answered is named", async () => {
   const KUBECONFIG = writeKubeconfig(cluster.home, "away", { api: await freePort(), user: { token: "any" } });
   expect(await said({ KUBECONFIG })).toMatch(/Kubernetes: the cluster at https:\/\/127\.0\.0\.1:\d+ does not answer/);

@@ -217,4 +217,5 @@ process.on("SIGTERM", () => {
   server.close(() => process.exit(0));
   server.closeIdleConnections();
 });
-setTimeout(() => server.listen(Number(process.env.PORT), "127.0.0.1"), Number(process.env.ECHO_DELAY ?? 0));
+const host = process.env.ECHO_HOST ?? "127.0.0.1";
+setTimeout(() => server.listen(Number(process.env.PORT), host), Number(process.env.ECHO_DELAY ?? 0));

@@ -19,7 +19,6 @@ import { workerUrl } from "./assembly/worker-url.js";
 import { type Clock, PlainSignal, type SystemClock, systemClock } from "./clock.js";
 import { type Config, isLoopback } from "./config.js";
 import { isPod } from "./domain/pods/pod.js";
-import { ping } from "./edges/gateway/connections/dialler.js";
 import { openGateway } from "./edges/gateway/gateway.js";
 import { graphqlRoutes } from "./edges/graphql/routes.js";
 import { buildHttp } from "./edges/server.js";
@@ -237,14 +236,13 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       tends: (no: number) => no === cluster.no,
     },
   }));
-  const polling = { ping, forget: gateway.forget };
   const follow = (ms: number) => clock.follow?.(ms);
   const logsDir = directory.logs;
   await firstLook; // until the resources are known none are asked for or given out, but results are accepted already
   const loops = runLoops(parts, {
     tending,
     clusters: tendedClusters,
-    polling,
+    polling: gateway,
     sender,
     stock,
     measuring,

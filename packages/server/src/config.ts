@@ -57,6 +57,8 @@ export interface KubernetesConfig {
   /** The file with what every pod has besides. */
   readonly podFile: string | undefined;
   readonly freezes: boolean;
+  /** How workers are reached; undefined: as suits where this server runs, and its rights. */
+  readonly route: "pods" | "api-server" | undefined;
   readonly storageClass: string | undefined;
   readonly accessMode: string;
   readonly memoryGb: number;
@@ -140,6 +142,7 @@ const kubernetesOf = (s: Settings): KubernetesConfig | undefined =>
         namespace: s.MILLRACE_KUBERNETES_NAMESPACE,
         podFile: s.MILLRACE_KUBERNETES_POD,
         freezes: s.MILLRACE_KUBERNETES_FREEZE === "on",
+        route: s.MILLRACE_KUBERNETES_ROUTE,
         storageClass: s.MILLRACE_KUBERNETES_STORAGE_CLASS,
         memoryGb: s.MILLRACE_KUBERNETES_MEMORY,
         gpuMemoryGb: s.MILLRACE_KUBERNETES_GPU_MEMORY,

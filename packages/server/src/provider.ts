@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { HiddenSpan } from "./domain/access/secret.js";
 import type { LogLine } from "./domain/workers/log-line.js";
 import type { Exit, ExitCause, WorkerHandle } from "./domain/workers/worker.js";
@@ -80,6 +81,9 @@ export const left = "left";
  */
 export class StartUnsure extends Error {}
 
+/** Connects to a TCP port of a worker. */
+export type Connect = (workerId: string, port: number) => Promise<Duplex>;
+
 /** A worker could not be started, with the likely cause. */
 export class StartFailed extends Error {
   readonly blame: ExitCause;
@@ -149,6 +153,12 @@ export interface Provider<Spec extends WorkerSpec = WorkerSpec> {
   logs(workerId: string, handle: WorkerHandle | undefined, query: LogQuery): AsyncIterable<readonly LogLine[]>;
   /** From now on masks a secret in a worker's log, as kept and as shown; does nothing for an unknown worker. */
   hide(workerId: string, secret: string): Promise<void>;
+  /**
+   * Connects to a port of a worker, where its address is not reached from here; without it, it is. Rejects with
+   * `RouteAway` if it is unknown whether the worker would answer. An error whose `syscall` is `connect` means that
+   * nothing has reached the worker.
+   */
+  readonly connect?: Connect | undefined;
   /** Forgets an ended worker; its log is kept. */
   forget(workerId: string): Promise<void>;
   /**

@@ -171,6 +171,12 @@ export const settings = Type.Object({
     "Whether idle workers of FlashBoot endpoints are frozen in their pods, by a command that is run there. It needs the right to create and get pods/exec, and images with a shell.",
     "off",
   ),
+  MILLRACE_KUBERNETES_ROUTE: Type.Optional(
+    Type.Union([Type.Literal("pods"), Type.Literal("api-server")], {
+      description:
+        "How requests of load balancing endpoints reach workers in the cluster: at their pods' addresses, or through the API server, which forwards a port and needs the right to create and get pods/portforward. By default pods for a server in a pod of the cluster, and api-server for any other whose account has the right.",
+    }),
+  ),
   MILLRACE_KUBERNETES_STORAGE_CLASS: Type.Optional(
     Type.String({
       minLength: 1,

@@ -30,6 +30,7 @@ export interface OpenCluster {
   readonly provider: Provider;
   /** Where it keeps volumes. */
   readonly volumes: ClusterVolumes;
+  readonly connect: Provider["connect"];
   /** What is known of it now. */
   readonly facts: () => HostFacts;
   /** Looks at its nodes; returns whether anything has changed. */
@@ -73,17 +74,24 @@ async function openCluster(
   const warn = (message: string) =>
     emit({ type: "server.warning", message: isOne ? message : `cluster ${name}: ${message}` });
   // loaded only where there is one
-  const { findAccess } = await import("../providers/kubernetes/access.js");
-  const { Cluster, isAway } = await import("../providers/kubernetes/cluster.js");
+  const { findAccess } = await import("../providers/kubernetes/api-server/access.js");
+  const { Cluster, isAway } = await import("../providers/kubernetes/api-server/cluster.js");
   const { KubernetesProvider } = await import("../providers/kubernetes/kubernetes-provider.js");
   const { Claims } = await import("../providers/kubernetes/claims.js");
   const { gpuTypesOf } = await import("../providers/kubernetes/nodes.js");
   const { additionsIn } = await import("../providers/kubernetes/additions.js");
-  const { missingRights, namespaceUid } = await import("../providers/kubernetes/rights.js");
+  const { missingRights, namespaceUid, needed, toForward, toFreeze } = await import(
+    "../providers/kubernetes/rights.js"
+  );
   const access = findAccess(env, context);
   const namespace = kubernetes.namespace ?? access.namespace ?? "default";
   const cluster = new Cluster(access);
-  const lacks = await missingRights(cluster, namespace, kubernetes);
+  const route = kubernetes.route ?? (access.isInside ? "pods" : undefined);
+  const lacks = await missingRights(cluster, namespace, [
+    ...needed,
+    ...(kubernetes.freezes ? toFreeze : []),
+    ...(route === "api-server" ? toForward : []),
+  ]);
   const place = `${access.server} ${namespace}`;
   const known = kept.get(place);
   if ("away" in lacks) {
@@ -93,6 +101,10 @@ async function openCluster(
   } else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
   const uid = "away" in lacks ? known : await namespaceUid(cluster, namespace);
   kept.set(place, String(uid));
+  // one that does not answer now is taken to allow it
+  const barred = route === undefined && !("away" in lacks) && (await missingRights(cluster, namespace, toForward));
+  const isBarred = barred && !("away" in barred) && barred.missing.length > 0;
+  if (isBarred) warn(isBarredFrom(barred.missing, namespace));
   const { storageClass, accessMode } = kubernetes;
   const additions = kubernetes.podFile === undefined ? undefined : additionsIn(kubernetes.podFile);
   const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode, cluster: name, warn });
@@ -106,6 +118,7 @@ async function openCluster(
     gpuLabel: kubernetes.gpuLabel,
     claims,
     freezes: kubernetes.freezes,
+    forwards: route !== "pods" && !isBarred,
     additions: additions?.all ?? {},
     ...(additions ? { classes: additions.classes } : {}),
     warn,
@@ -119,6 +132,7 @@ async function openCluster(
     podClasses,
     provider,
     volumes: claims,
+    connect: provider.connect,
     facts: () => ({
       location: undefined,
       gpus: [],
@@ -173,3 +187,6 @@ export async function installationId({ access }: Pick<Stores, "access">): Promis
 
 const lacksRights = (missing: readonly string[], namespace: string): string =>
   `the account of this service may not ${missing.join(", nor ")} in namespace '${namespace}': give it these rights by a Role`;
+
+const isBarredFrom = (missing: readonly string[], namespace: string): string =>
+  `the account of this service may not ${missing.join(", nor ")} in namespace '${namespace}', so requests of load balancing endpoints go to pods' addresses: give it that right, or set MILLRACE_KUBERNETES_ROUTE=pods if this machine reaches them`;

@@ -3,16 +3,13 @@ import type { HostFacts } from "../domain/hosts/host.js";
 import type { DataDirectory } from "../host/data-directory.js";
 import { freeMemoryShare } from "../host/inventories/processors.js";
 import type { Quota } from "../host/quota.js";
-import type { ClusterVolumes, Here } from "../operations/needs.js";
+import type { ClusterVolumes, Here, ReachedCluster } from "../operations/needs.js";
 import { handlerCommand } from "../providers/process/process-provider.js";
 import type { Providers } from "./providers.js";
 
 /** A cluster that servers tend in turn. */
-export interface ClusterHost {
-  readonly no: number;
+export interface ClusterHost extends ReachedCluster {
   readonly id: string;
-  readonly name: string;
-  readonly podClasses: readonly string[];
   readonly facts: () => HostFacts;
   readonly volumes: ClusterVolumes;
   /** Whether it is this server's turn. */
@@ -27,7 +24,7 @@ export const withClusters = (
   const tended = () => clusters.filter(({ isTended }) => isTended());
   return {
     ...machine,
-    clusters: clusters.map(({ no, name, podClasses }) => ({ no, name, podClasses })),
+    clusters: clusters.map(({ no, name, podClasses, connect }) => ({ no, name, podClasses, connect })),
     hosts: () => [...machine.hosts(), ...tended().map(({ no, id, facts }) => ({ no, id, facts: facts() }))],
     readsLogs: (hostNo) => machine.readsLogs(hostNo) || clusters.some(({ no }) => no === hostNo),
     tends: (hostNo) => machine.tends(hostNo) || tended().some(({ no }) => no === hostNo),

@@ -5,6 +5,9 @@ export const clusters = {
   clusterAnswerMs: 20 * second, // an API server silent for this long counts as away
   clusterConnectMs: 5 * second,
   clusterConnectionsMax: 32, // for calls
+  clusterSocketMs: 5 * second, // to open a WebSocket, for which the node is asked too
+  clusterMessageBytesMax: 4 * mib, // one message on a WebSocket; nodes send some tens of KiB
+  portForwardBytesMax: 256 * kib, // of data in one message to a pod
   clusterReplyBytesMax: 64 * mib,
   clusterMessageCharsMax: 4_000,
   clusterPageItems: 500, // pods in one reply

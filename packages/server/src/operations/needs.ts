@@ -15,6 +15,7 @@ import type { News } from "../lines/news.js";
 import type { QueueRoom } from "../lines/queue-room.js";
 import type { TakeLine } from "../lines/take-line.js";
 import type { Registry } from "../memory/registry.js";
+import type { Connect } from "../provider.js";
 import type { HostReport, Stores } from "../store/index.js";
 import type { Vault } from "../vault.js";
 
@@ -81,7 +82,7 @@ export interface Here {
   /** Where workers run whose endpoint does not say, in order of preference. */
   readonly places: readonly Place[];
   /** The clusters that this server reaches, in order of preference. */
-  readonly clusters: readonly { readonly no: number; readonly name: string; readonly podClasses: readonly string[] }[];
+  readonly clusters: readonly ReachedCluster[];
   readonly volumes: VolumesHere;
   /** The directory that relative image paths start from. */
   readonly workingDir: string;
@@ -100,6 +101,16 @@ export interface Here {
    * Why a container image cannot run here, as far as the engine knows now; undefined if it knows no reason.
    */
   readonly imageComplaint?: (image: string, hasCommand: boolean) => Promise<string | undefined>;
+}
+
+/** A cluster that runs workers. */
+export interface ReachedCluster {
+  /** Its host's number. */
+  readonly no: number;
+  readonly name: string;
+  readonly podClasses: readonly string[];
+  /** Connects to its workers, where their addresses are not reached from here. */
+  readonly connect?: Connect | undefined;
 }
 
 /** Where this host keeps network volumes, each in a directory named after its id. */

@@ -71,8 +71,8 @@ export const serverRules: readonly Rule[] = [
   },
   {
     who: /^providers\/kubernetes\//,
-    own: [...driver, "provider", "providers/log-files", "providers/images"],
-    npm: ["undici", "yaml", "kubernetes-types"],
+    own: [...driver, "provider", "providers/kubernetes", "providers/log-files", "providers/images"],
+    npm: ["undici", "ws", "https-proxy-agent", "socks-proxy-agent", "yaml", "kubernetes-types"],
   },
   { who: /^host\/inventories\//, own: [...driver, "host/inventory"], npm: [] },
   { who: /^host\/quotas\//, own: [...driver, "host/quota"], npm: [] },

@@ -1,7 +1,10 @@
 import { limits } from "../../limits/index.js";
 
-/** A worker's answer to `GET /ping`: 200, 204, or anything else, including none. */
-export type PingAnswer = "ready" | "initialising" | "failed";
+/**
+ * A worker's answer to `GET /ping`: 200, 204, or anything else, including none. `unreached`: it could not be asked, which
+ * says nothing about it.
+ */
+export type PingAnswer = "ready" | "initialising" | "failed" | "unreached";
 
 /** What a server knows of a worker's health. */
 export interface Health {
@@ -12,19 +15,27 @@ export interface Health {
   readonly failures: number;
   /** Since when it has been failing, after being ready. */
   readonly failingSince: number | undefined;
+  /** Whether it could be asked. */
+  readonly isReached: boolean;
 }
 
 /** The health of a worker that was not asked yet. */
-export const unknownHealth: Health = { isOpen: false, wasReady: false, failures: 0, failingSince: undefined };
+export const unknownHealth: Health = {
+  isOpen: false,
+  wasReady: false,
+  failures: 0,
+  failingSince: undefined,
+  isReached: true,
+};
 
 /** Takes in an answer. Before a worker's first 200 no failure counts against it; after it, three in a row shut it. */
 export function nextHealth(before: Health, answer: PingAnswer, now: number): Health {
-  if (answer === "ready") return { isOpen: true, wasReady: true, failures: 0, failingSince: undefined };
-  if (answer === "initialising") return { ...before, isOpen: false, failures: 0, failingSince: undefined };
-  if (!before.wasReady) return before;
+  if (answer === "ready") return { ...unknownHealth, isOpen: true, wasReady: true };
+  if (answer !== "failed") return { ...unknownHealth, wasReady: before.wasReady, isReached: answer !== "unreached" };
+  if (!before.wasReady) return unknownHealth;
   const failures = before.failures + 1;
   const isOpen = before.isOpen && failures < limits.healthFailuresMax;
-  return { isOpen, wasReady: true, failures, failingSince: before.failingSince ?? now };
+  return { isOpen, wasReady: true, failures, failingSince: before.failingSince ?? now, isReached: true };
 }
 
 /** How long until the next ping, in ms. */

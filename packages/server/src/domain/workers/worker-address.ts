@@ -8,6 +8,11 @@ export interface WorkerAddress {
   readonly healthPort: number;
 }
 
+/** What leads to workers cannot be used now; that says nothing about the workers. */
+export class RouteAway extends Error {
+  readonly syscall = "connect";
+}
+
 /** The port that a worker's HTTP server uses unless told otherwise, where no other worker can have it. */
 export const ownPortDefault = 80;
 

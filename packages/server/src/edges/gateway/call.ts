@@ -192,11 +192,11 @@ export class Call {
     const silenceMs = this.#endpoint.settings.executionTimeoutMs;
     const connections = dialler.connections(row);
     const done = (outcome: Outcome) => this.#over(seat, outcome);
-    const address = this.#asking && dialler.address(row);
+    const reach = this.#asking && dialler.reach(row);
     if (!connections) {
       done({ kind: "unanswered", error: Object.assign(new Error("unreachable"), { syscall: "connect" }) });
-    } else if (this.#asking && address) {
-      tunnel(address, { path: this.#target.path, headers: this.#headers, silenceMs }, this.#asking, done);
+    } else if (this.#asking && reach) {
+      tunnel(reach, { path: this.#target.path, headers: this.#headers, silenceMs }, this.#asking, done);
     } else {
       if (this.#body.isStream) this.#body.open();
       // written out here and below: objects made by spreading have varying shapes, which are slow to read

@@ -2,6 +2,8 @@ import { Agent, type IncomingMessage, type Server, ServerResponse } from "node:h
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { realTime } from "../../clock.js";
+import type { PingAnswer } from "../../domain/workers/health.js";
+import type { Worker } from "../../domain/workers/worker.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../../operations/needs.js";
@@ -33,6 +35,8 @@ export interface Gateway {
   take(request: IncomingMessage, reply: ServerResponse): boolean;
   /** Handles upgrade requests: passes WebSockets to workers, and serves others as if they had not asked to upgrade. */
   listen(server: Server): void;
+  /** Asks a worker for its health. */
+  ping(worker: Worker): Promise<PingAnswer>;
   /** Forgets a worker that has ended. */
   forget(workerNo: number): void;
   close(): Promise<void>;
@@ -46,7 +50,7 @@ export function openGateway(
   needs: Omit<Calling, "dialler" | "isProxyTrusted" | "marks" | "agent"> & Needs<"ids">,
   options: GatewayOptions,
 ): Gateway {
-  const dialler = new Dialler(needs.here.hostNo);
+  const dialler = new Dialler(needs.here);
   const agent = new Agent({ keepAlive: true, scheduling: "lifo", timeout: limits.gateIdleMs });
   const marks = new Marks(needs);
   const calling: Calling = { ...needs, dialler, isProxyTrusted: options.isProxyTrusted, marks, agent };
@@ -117,6 +121,7 @@ export function openGateway(
         afterReplies(socket, () => plainAgain(server, request, socket, ahead.take()));
       });
     },
+    ping: (worker) => dialler.ping(worker),
     forget: (workerNo) => dialler.forget(workerNo),
     async close() {
       for (const socket of sockets) socket.destroy();

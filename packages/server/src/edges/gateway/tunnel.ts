@@ -1,10 +1,11 @@
-import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import { type IncomingMessage, request as open, type RequestOptions, type ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Ahead } from "./ahead.js";
 import { boundConnect } from "./connections/connect.js";
+import type { Reach } from "./connections/dialler.js";
 import { cut, MalformedReply, type Outcome } from "./forward.js";
 import { replyHeaders } from "./headers.js";
 import { declined } from "./mark.js";
@@ -30,19 +31,30 @@ export interface Opening {
 
 /** Asks a worker for a WebSocket. If it agrees, joins both ends until one is gone; if not, passes its reply on. */
 export function tunnel(
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port, connect }: Pick<Reach, "host" | "port" | "connect">,
   { path, headers, silenceMs, isServer }: Opening,
   asking: Asking,
   done: (outcome: Outcome) => void,
 ): void {
   const { socket, ahead, reply } = asking;
   const upgrading = [...headers, "Connection", "Upgrade", "Upgrade", "websocket"];
-  const asked = open({ host, port, path, headers: upgrading, agent: false, setHost: false, timeout: silenceMs });
+  const asked = open({
+    host,
+    port,
+    path,
+    headers: upgrading,
+    ...(connect ? { createConnection: connecting(() => connect(port)) } : { agent: false }),
+    setHost: false,
+    timeout: silenceMs,
+  });
   boundConnect(asked);
+  // only sockets time out by themselves
+  const late = connect && realTime.after(silenceMs, () => asked.emit("timeout"));
   let isOver = false;
   const over = (outcome: Outcome) => {
     if (isOver) return;
     isOver = true;
+    realTime.cancel(late);
     socket.off("close", leave);
     done(outcome);
   };
@@ -63,6 +75,7 @@ export function tunnel(
   let isAnswered = false;
   asked.once("response", (answer) => {
     isAnswered = true;
+    realTime.cancel(late);
     const why = answer.headers[declined];
     if (isServer && why !== undefined) {
       over({ kind: "unanswered", error: new Declined(why === "lost" ? "lost" : "unsent") });
@@ -76,6 +89,7 @@ export function tunnel(
     }
   });
   asked.once("upgrade", (answer, worker, workerHead) => {
+    realTime.cancel(late);
     worker.on("error", () => {});
     try {
       if (isAnswered) throw new Error("it answered twice");
@@ -94,6 +108,17 @@ export function tunnel(
   });
   asked.end();
 }
+
+/** Has a request use a connection that is yet to be made. */
+const connecting =
+  (connect: () => Promise<Duplex>): NonNullable<RequestOptions["createConnection"]> =>
+  (_options, made) => {
+    connect().then(
+      (stream) => made(null, stream),
+      (error) => made(error, undefined as never),
+    );
+    return undefined;
+  };
 
 /** Passes on the reply of a worker that has declined; the connection then ends. */
 function passOn(answer: IncomingMessage, reply: ServerResponse, over: (outcome: Outcome) => void): void {

@@ -1,7 +1,6 @@
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { type Health, healthPauseMs, nextHealth, type PingAnswer, unknownHealth } from "../../domain/workers/health.js";
-import { isFrozen } from "../../domain/workers/worker.js";
-import type { WorkerAddress } from "../../domain/workers/worker-address.js";
+import { isFrozen, type Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
@@ -12,7 +11,7 @@ import type { Loop } from "../loop.js";
 
 export interface PollOptions {
   /** `GET /ping`. */
-  readonly ping: (address: WorkerAddress) => Promise<PingAnswer>;
+  readonly ping: (worker: Worker) => Promise<PingAnswer>;
   /** Called when a worker has ended: nothing is sent to it any more. */
   readonly forget: (workerNo: number) => void;
 }
@@ -30,9 +29,9 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
   const known = new Map<number, Known>();
   let wake = () => {};
 
-  function begin(worker: LiveWorker, address: WorkerAddress, each: Known): void {
+  function begin(worker: LiveWorker, each: Known): void {
     each.isAsking = true;
-    void ask(worker, address, each)
+    void ask(worker, each)
       .catch((error) =>
         needs.emit({ type: "server.warning", message: "a worker's health could not be recorded", error }),
       )
@@ -42,8 +41,8 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
       });
   }
 
-  async function ask(worker: LiveWorker, address: WorkerAddress, each: Known): Promise<void> {
-    const answer = await ping(address);
+  async function ask(worker: LiveWorker, each: Known): Promise<void> {
+    const answer = await ping(worker.row);
     const before = each.health;
     each.health = nextHealth(before, answer, needs.clock.now());
     each.dueAt = needs.clock.now() + healthPauseMs(each.health);
@@ -53,8 +52,7 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
   /** Does what a worker needs now; resolves with when to look next. */
   async function look(worker: LiveWorker, now: number): Promise<number | undefined> {
     const { row } = worker;
-    const address = dialled(row, needs.here.hostNo);
-    if (!address || row.startedAt === undefined || row.wanted === "paused" || isFrozen(row)) {
+    if (!dialled(row, needs.here.hostNo) || row.startedAt === undefined || row.wanted === "paused" || isFrozen(row)) {
       needs.gate.shut(row.no);
       // it got a request just as it was to be paused
       if (row.wanted === "paused" && needs.gate.heldBy(row.no) > 0)
@@ -66,7 +64,7 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
     const judgedAt = await judgeHealth(needs, worker, each.health);
     if (each.isAsking) return judgedAt;
     if (now >= each.dueAt || needs.gate.wasSuspected(row.no)) {
-      begin(worker, address, each);
+      begin(worker, each);
       return judgedAt;
     }
     return Math.min(each.dueAt, judgedAt ?? Number.POSITIVE_INFINITY);

@@ -26,7 +26,9 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
     if (worker.row.trouble) await registry.changeWorker(worker, { by: "healthy", trouble: undefined });
     return;
   }
-  const why = "it does not answer GET /ping with 200";
+  const why = health.isReached
+    ? "it does not answer GET /ping with 200"
+    : "the API server of its cluster, through which it is reached, does not answer";
   emit({ type: "server.warning", message: `worker ${row.id} is unhealthy: ${why}` });
   await registry.changeWorker(worker, { by: "unhealthy", trouble: { at: clock.now(), why } });
 }

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
+import { type Cluster, ClusterRefusal } from "./api-server/cluster.js";
 import { bytesOf, Claims } from "./claims.js";
-import { type Cluster, ClusterRefusal } from "./cluster.js";
 
 it.each([
   ["10G", 10e9],

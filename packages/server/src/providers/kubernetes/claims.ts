@@ -1,7 +1,7 @@
 import type { PersistentVolumeClaim, PersistentVolumeClaimList } from "kubernetes-types/core/v1.js";
 import { limits } from "../../limits/index.js";
 import type { Mount } from "../../provider.js";
-import { type Cluster, ClusterRefusal, statusOf } from "./cluster.js";
+import { type Cluster, ClusterRefusal, statusOf } from "./api-server/cluster.js";
 import { claimOf, installationLabel } from "./pod.js";
 
 /** How claims are made. */

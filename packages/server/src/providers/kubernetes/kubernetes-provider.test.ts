@@ -6,8 +6,8 @@ import { startCluster, type TestCluster } from "../../../../../scripts/kubernete
 import type { ImageSpec } from "../../provider.js";
 import { providerContract } from "../contract.js";
 import type { OpenedProvider, Wish } from "../contracts/scene.js";
-import { findAccess } from "./access.js";
-import { Cluster } from "./cluster.js";
+import { findAccess } from "./api-server/access.js";
+import { Cluster } from "./api-server/cluster.js";
 import { KubernetesProvider } from "./kubernetes-provider.js";
 import { claimOf } from "./pod.js";
 

@@ -5,11 +5,19 @@ import { hiddenTexts } from "../../domain/access/secret.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
 import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
-import { type ImageSpec, type LogQuery, left, type Provider, type Sighting, type Starting } from "../../provider.js";
+import {
+  type Connect,
+  type ImageSpec,
+  type LogQuery,
+  left,
+  type Provider,
+  type Sighting,
+  type Starting,
+} from "../../provider.js";
 import { logPath } from "../log-files/log-file.js";
 import { readLogFiles } from "../log-files/reading.js";
+import type { Cluster } from "./api-server/cluster.js";
 import type { Claims } from "./claims.js";
-import type { Cluster } from "./cluster.js";
 import { hiddenOf, installationLabel, nameOf, type PodSettings } from "./pod.js";
 import { PodLog } from "./pod-log.js";
 import { PodStart } from "./pod-start.js";
@@ -28,6 +36,8 @@ export interface KubernetesOptions extends PodSettings {
   readonly logsDir: string;
   /** Whether workers may be frozen, by a command in their pods. */
   readonly freezes?: boolean;
+  /** Whether workers are reached through the API server, instead of at their pods' addresses. */
+  readonly forwards?: boolean;
   /** How long an image may fail to be pulled before its worker's start has failed. */
   readonly pullMs?: number;
   /** Where volumes are kept; without it, their claims are there already. */
@@ -37,6 +47,7 @@ export interface KubernetesOptions extends PodSettings {
 
 /** Runs workers as pods of a Kubernetes cluster. */
 export class KubernetesProvider implements Provider<ImageSpec> {
+  readonly connect: Connect | undefined;
   readonly #options: KubernetesOptions;
   readonly #pods: Pods;
   readonly #watch: PodWatch;
@@ -58,6 +69,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     const { cluster, namespace, installation, warn = () => {} } = options;
     this.#options = options;
     this.#pods = new Pods(cluster, namespace, options, options.claims);
+    this.connect = options.forwards ? this.#pods.connect : undefined;
     this.#scaleUps = new ScaleUps(cluster, namespace);
     this.#watch = new PodWatch(cluster, this.#pods.path, `${installationLabel}=${installation}`, {
       changed: (seen) => this.#changed(seen),

@@ -5,7 +5,7 @@ import { turns } from "../../turns.js";
 import { LogFile, logPath } from "../log-files/log-file.js";
 import { readLogFiles } from "../log-files/reading.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
-import { type Cluster, statusOf } from "./cluster.js";
+import { type Cluster, statusOf } from "./api-server/cluster.js";
 import { linesIn } from "./lines.js";
 
 /** A pod's log, and where it is kept. */

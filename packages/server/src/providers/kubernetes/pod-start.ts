@@ -3,7 +3,7 @@ import { realTime } from "../../clock.js";
 import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
 import { limits } from "../../limits/index.js";
 import { type ImageSpec, left, StartFailed, type Starting, StartUnsure } from "../../provider.js";
-import { ClusterRefusal, isAway, statusOf } from "./cluster.js";
+import { ClusterRefusal, isAway, statusOf } from "./api-server/cluster.js";
 import { isOfAttempt } from "./pod.js";
 import type { PodWatch } from "./pod-watch.js";
 import { isOverdue, type Pods } from "./pods.js";

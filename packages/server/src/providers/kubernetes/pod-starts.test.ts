@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { startCluster, type TestCluster } from "../../../../../scripts/kubernetes/cluster.mjs";
 import { type ImageSpec, left, type Starting, StartUnsure } from "../../provider.js";
 import { follower } from "../contracts/log-lines.js";
-import { findAccess } from "./access.js";
-import { Cluster } from "./cluster.js";
+import { findAccess } from "./api-server/access.js";
+import { Cluster } from "./api-server/cluster.js";
 import { type KubernetesOptions, KubernetesProvider } from "./kubernetes-provider.js";
 import { namespaceUid } from "./rights.js";
 

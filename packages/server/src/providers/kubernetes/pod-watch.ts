@@ -1,7 +1,7 @@
 import type { Pod, PodList } from "kubernetes-types/core/v1.js";
 import { realTime, type Signal } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import { type Cluster, ClusterRefusal, detailOf, statusOf } from "./cluster.js";
+import { type Cluster, ClusterRefusal, detailOf, statusOf } from "./api-server/cluster.js";
 import { linesIn } from "./lines.js";
 import { type SeenPod, seenPod } from "./seen-pod.js";
 

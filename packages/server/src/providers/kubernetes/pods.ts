@@ -1,10 +1,12 @@
+import type { Duplex } from "node:stream";
 import type { Pod, Secret } from "kubernetes-types/core/v1.js";
 import { realTime, type Signal } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
+import { type Cluster, statusOf } from "./api-server/cluster.js";
+import { execIn } from "./api-server/exec.js";
+import { forwardPort } from "./api-server/port-forward.js";
 import type { Claims } from "./claims.js";
-import { type Cluster, statusOf } from "./cluster.js";
-import { execIn } from "./exec.js";
 import { containerName, environmentOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
 import type { SeenPod } from "./seen-pod.js";
 
@@ -79,6 +81,10 @@ export class Pods {
     if (code !== 0) throw new Error(`kill -${signal} in its pod has failed (${code}): ${message}`);
     return true;
   }
+
+  /** Connects to a port of a worker's pod. */
+  connect = (workerId: string, port: number): Promise<Duplex> =>
+    forwardPort(this.#cluster, `${this.path}/${nameOf(workerId)}`, port);
 
   /** Has a worker's leader asked to stop; its pod and log stay. False if there is no pod. */
   async stop(workerId: string): Promise<boolean> {

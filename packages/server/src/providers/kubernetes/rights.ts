@@ -1,8 +1,10 @@
 import type { Namespace } from "kubernetes-types/core/v1.js";
-import { type Cluster, detailOf, isAway } from "./cluster.js";
+import { type Cluster, detailOf, isAway } from "./api-server/cluster.js";
+
+export type Rights = readonly (readonly [resource: string, verbs: readonly string[]])[];
 
 /** What this service does in its namespace. */
-const needed: readonly (readonly [resource: string, verbs: readonly string[]])[] = [
+export const needed: Rights = [
   ["namespaces", ["get"]],
   ["pods", ["create", "get", "list", "watch", "patch", "delete"]],
   ["pods/log", ["get"]],
@@ -10,8 +12,12 @@ const needed: readonly (readonly [resource: string, verbs: readonly string[]])[]
   ["persistentvolumeclaims", ["create", "get", "list", "patch", "delete"]],
 ];
 
-/** What freezing workers needs besides: until version 1.34 `get` is asked for, and from 1.35 on `create` too. */
-const toFreeze: typeof needed = [["pods/exec", ["create", "get"]]];
+// until version 1.34 Kubernetes asks for `get` where a WebSocket is opened, and from 1.35 on for `create` too
+const socket = ["create", "get"];
+/** What freezing workers needs besides. */
+export const toFreeze: Rights = [["pods/exec", socket]];
+/** What reaching workers through the API server needs besides. */
+export const toForward: Rights = [["pods/portforward", socket]];
 
 /** Identifies a namespace, and by that its cluster, for ever. */
 export async function namespaceUid(cluster: Cluster, namespace: string): Promise<string> {
@@ -23,15 +29,13 @@ interface Review {
   readonly status?: { readonly allowed: boolean };
 }
 
-/** The rights that are missing, as `verb resource`; or why they could not be found out. */
+/** Those of the rights that are missing, as `verb resource`; or why they could not be found out. */
 export async function missingRights(
   cluster: Cluster,
   namespace: string,
-  { freezes }: { readonly freezes: boolean },
+  rights: Rights,
 ): Promise<{ readonly missing: readonly string[] } | { readonly away: string }> {
-  const asked = [...needed, ...(freezes ? toFreeze : [])].flatMap(([resource, verbs]) =>
-    verbs.map((verb) => ({ resource, verb })),
-  );
+  const asked = rights.flatMap(([resource, verbs]) => verbs.map((verb) => ({ resource, verb })));
   try {
     const missing = await Promise.all(
       asked.map(async ({ resource: name, verb }) => {

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import { type Cluster, ClusterAway, ClusterRefusal } from "./cluster.js";
+import { type Cluster, ClusterAway, ClusterRefusal } from "./api-server/cluster.js";
 import { ScaleUps } from "./scale-ups.js";
 
 afterEach(() => void vi.restoreAllMocks());

@@ -1,7 +1,7 @@
 import type { Event, EventList } from "kubernetes-types/core/v1.js";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import { type Cluster, statusOf } from "./cluster.js";
+import { type Cluster, statusOf } from "./api-server/cluster.js";
 
 /** What the cluster's autoscaler says of a pod without a node: that it has asked for one, or why it has not. */
 export interface ScaleUp {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
-import { realTime } from "../../clock.js";
-import { limits } from "../../limits/index.js";
+import { realTime } from "../../../clock.js";
+import { limits } from "../../../limits/index.js";
 
 /** What proves who we are. */
 export interface Credential {

@@ -1,6 +1,6 @@
-import type { WebSocket } from "undici";
-import { realTime } from "../../clock.js";
-import { limits } from "../../limits/index.js";
+import type { WebSocket } from "ws";
+import { realTime } from "../../../clock.js";
+import { limits } from "../../../limits/index.js";
 import { type Cluster, ClusterAway, ClusterRefusal } from "./cluster.js";
 
 /** What a command in a pod has come to: its exit code; undefined if it could not be started. */
@@ -29,17 +29,15 @@ export async function execIn(
 ): Promise<ExecEnd> {
   const query = new URLSearchParams({ container, stderr: "true" });
   for (const word of command) query.append("command", word);
-  return cluster.withSocket(`${pod}/exec?${query}`, ["v4.channel.k8s.io"], async (socket) =>
-    endIn(await statusOn(socket)),
-  );
+  return cluster.withSocket(`${pod}/exec?${query}`, async (socket) => endIn(await statusOn(socket)));
 }
 
 /** Resolves with what the status channel says; rejects if the connection ends before, or nothing is said for long. */
 function statusOn(socket: WebSocket): Promise<Status> {
-  socket.binaryType = "arraybuffer";
   return new Promise((resolve, reject) => {
-    socket.addEventListener("message", ({ data }) => {
-      const bytes = Buffer.from(data as ArrayBuffer);
+    const failed = () => reject(new ClusterAway("the cluster did not run a command in its pod"));
+    socket.on("message", (message) => {
+      const bytes = message as Buffer;
       if (bytes[0] !== statusChannel || bytes.length < 2 || bytes.length > limits.clusterMessageCharsMax) return;
       try {
         resolve(JSON.parse(bytes.toString("utf8", 1)) as Status);
@@ -47,12 +45,9 @@ function statusOn(socket: WebSocket): Promise<Status> {
         failed();
       }
     });
-    // the reason of a refused upgrade is not told
-    const failed = () => reject(new ClusterAway("the cluster did not run a command in its pod"));
-    socket.addEventListener("error", failed);
-    socket.addEventListener("close", failed);
-    // a socket that is closed waits for the other side's word
+    socket.once("error", failed).once("close", failed);
     realTime.abortAfter(limits.clusterAnswerMs).addEventListener("abort", failed);
+    socket.resume();
   });
 }
 

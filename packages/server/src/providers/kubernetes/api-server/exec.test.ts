@@ -3,7 +3,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterEach, expect, it, vi } from "vitest";
-import { realTime } from "../../clock.js";
+import { realTime } from "../../../clock.js";
+import { accessTo } from "./access-fixture.js";
 import { Cluster, ClusterAway, ClusterRefusal } from "./cluster.js";
 import { execIn } from "./exec.js";
 
@@ -39,8 +40,7 @@ async function accepts(then: (socket: Duplex) => void): Promise<string[]> {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const none = { namespace: undefined, ca: undefined, isUnverified: false, serverName: undefined, proxy: undefined };
-  cluster = new Cluster({ ...none, server: url, credential: async () => ({}) });
+  cluster = new Cluster(accessTo(url));
   return asked;
 }
 

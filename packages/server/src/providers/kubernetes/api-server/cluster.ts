@@ -1,10 +1,12 @@
-import type { Duplex, Readable } from "node:stream";
-import { Agent, buildConnector, type Dispatcher, ProxyAgent, request, WebSocket } from "undici";
-import { realTime } from "../../clock.js";
-import { FairLine } from "../../domain/fair-line.js";
-import { limits } from "../../limits/index.js";
+import type { Readable } from "node:stream";
+import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import type { WebSocket } from "ws";
+import { realTime } from "../../../clock.js";
+import { FairLine } from "../../../domain/fair-line.js";
+import { limits } from "../../../limits/index.js";
 import type { Access } from "./access.js";
 import type { Credential } from "./exec-credential.js";
+import { openSocket, SocketRefused } from "./socket.js";
 
 /** The API server has refused a call. */
 export class ClusterRefusal extends Error {
@@ -23,10 +25,13 @@ export class ClusterRefusal extends Error {
 /** The API server does not answer, or can do nothing now. The message may be shown to users, the detail to operators. */
 export class ClusterAway extends Error {
   readonly detail: string;
+  /** The HTTP status, if it has answered. */
+  readonly status: number | undefined;
 
-  constructor(message: string, detail = message) {
+  constructor(message: string, detail = message, status?: number) {
     super(message);
     this.detail = detail;
+    this.status = status;
   }
 }
 
@@ -53,8 +58,6 @@ interface Connections {
   readonly of: string;
   readonly calls: Dispatcher;
   readonly streams: Dispatcher;
-  /** Makes more, and adds each connection to a set, unless it is a proxy's. */
-  readonly open: (options: { connections?: number }, connections?: Set<Duplex>) => Dispatcher;
 }
 
 /** A cluster's API server: calls, and streams that last. */
@@ -87,23 +90,41 @@ export class Cluster {
     return (await this.#send("GET", path, { ...call, lasts: true })).body;
   }
 
-  /** Opens a WebSocket for as long as `use` takes. Whether the server accepts it, its events say. */
-  withSocket<T>(path: string, protocols: string[], use: (socket: WebSocket) => Promise<T>): Promise<T> {
+  /** Opens a WebSocket for as long as `use` takes; it is paused until `use` resumes it. Throws as {@link ask} does. */
+  withSocket<T>(path: string, use: (socket: WebSocket) => Promise<T>): Promise<T> {
     return this.#line.do(0, async () => {
-      const credential = await this.#credential();
-      const connections = new Set<Duplex>();
-      const dispatcher = this.#connectionsFor(credential).open({ connections: 1 }, connections);
-      const headers = { "user-agent": "millrace", ...authorizationOf(credential) };
-      const socket = new WebSocket(`${this.server.replace(/^http/, "ws")}${path}`, { protocols, dispatcher, headers });
+      const socket = await this.#socket(path);
       try {
         return await use(socket);
       } finally {
-        socket.close();
-        // a socket that is closed waits for the other side's word, which may never come
-        for (const each of connections) each.destroy();
-        void dispatcher.destroy();
+        socket.terminate(); // one that is closed waits for the other side's word, which may never come
       }
     });
+  }
+
+  /** Opens a WebSocket that the caller closes; it is paused until it is resumed. Throws as {@link ask} does. */
+  openSocket = (path: string): Promise<WebSocket> => this.#line.do(0, () => this.#socket(path));
+
+  async #socket(path: string): Promise<WebSocket> {
+    try {
+      return await this.#trySocket(path, await this.#credential());
+    } catch (error) {
+      if (statusOf(error) !== 401) throw error;
+      return this.#trySocket(path, await this.#credential(true));
+    }
+  }
+
+  async #trySocket(path: string, credential: Credential): Promise<WebSocket> {
+    const { proxy } = this.#access;
+    try {
+      return await openSocket(`${this.server.replace(/^http/, "ws")}${path}`, {
+        tls: this.#tlsFor(credential),
+        headers: { "user-agent": "millrace", ...authorizationOf(credential) },
+        proxy,
+      });
+    } catch (error) {
+      throw error instanceof SocketRefused ? this.#refusal(error.status, error.text) : this.#away(error);
+    }
   }
 
   async close(): Promise<void> {
@@ -117,7 +138,7 @@ export class Cluster {
       reply = await this.#try(method, path, call, await this.#credential(true));
     }
     if (reply.statusCode < 400) return reply;
-    throw await this.#refusal(reply);
+    throw this.#refusal(reply.statusCode, await reply.body.text().catch(() => ""));
   }
 
   async #credential(isRefused = false): Promise<Credential> {
@@ -158,31 +179,28 @@ export class Cluster {
   #connectionsFor({ cert, key }: Credential): Connections {
     const of = cert ?? "";
     if (this.#connections?.of === of) return this.#connections;
-    const { ca, isUnverified, serverName, proxy } = this.#access;
-    const connect = {
-      timeout: limits.clusterConnectMs,
+    const { proxy } = this.#access;
+    const connect = { ...this.#tlsFor({ cert, key }), timeout: limits.clusterConnectMs, allowH2: false };
+    const open = (options: { connections?: number }): Dispatcher =>
+      proxy === undefined
+        ? new Agent({ ...options, connect })
+        : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
+    const before = this.#connections;
+    this.#connections = { of, calls: open({ connections: limits.clusterConnectionsMax }), streams: open({}) };
+    for (const each of [before?.calls, before?.streams]) void each?.close();
+    return this.#connections;
+  }
+
+  /** How the API server is trusted, and who we are to it. */
+  #tlsFor({ cert, key }: Credential) {
+    const { ca, isUnverified, serverName } = this.#access;
+    return {
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),
       ...(serverName === undefined ? {} : { servername: serverName }),
       ...(isUnverified ? { rejectUnauthorized: false } : {}),
     };
-    const connector = buildConnector({ ...connect, allowH2: false });
-    const noting =
-      (connections: Set<Duplex>): buildConnector.connector =>
-      (target, done) =>
-        connector(target, (...made) => {
-          if (made[1]) connections.add(made[1]);
-          done(...made);
-        });
-    const open: Connections["open"] = (options, connections) =>
-      proxy === undefined
-        ? new Agent({ ...options, connect: connections ? noting(connections) : connect })
-        : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
-    const before = this.#connections;
-    this.#connections = { of, calls: open({ connections: limits.clusterConnectionsMax }), streams: open({}), open };
-    for (const each of [before?.calls, before?.streams]) void each?.close();
-    return this.#connections;
   }
 
   async #json(reply: Dispatcher.ResponseData, signal: AbortSignal): Promise<unknown> {
@@ -200,15 +218,16 @@ export class Cluster {
     return JSON.parse(Buffer.concat(parts).toString("utf8"));
   }
 
-  async #refusal(reply: Dispatcher.ResponseData): Promise<Error> {
-    const text = (await reply.body.text().catch(() => "")).slice(0, limits.clusterMessageCharsMax);
+  #refusal(status: number, reply: string): Error {
+    const text = reply.slice(0, limits.clusterMessageCharsMax);
     const { reason, message = text } = statusIn(text);
     // busy, or a server behind it is down: it may be asked again. A 404 without its words is a proxy's
-    if (reply.statusCode === 429 || reply.statusCode >= 500 || (reply.statusCode === 404 && reason === undefined)) {
-      const said = `${reply.statusCode} ${message.slice(0, 200)}`.trim();
-      return new ClusterAway("the cluster cannot do it now", `the cluster at ${this.server} cannot do it now: ${said}`);
+    if (status === 429 || status >= 500 || (status === 404 && reason === undefined)) {
+      const said = `${status} ${message.slice(0, 200)}`.trim();
+      const short = "the cluster cannot do it now";
+      return new ClusterAway(short, `the cluster at ${this.server} cannot do it now: ${said}`, status);
     }
-    return new ClusterRefusal(reply.statusCode, reason ?? "", message || `status ${reply.statusCode}`);
+    return new ClusterRefusal(status, reason ?? "", message || `status ${status}`);
   }
 
   #away(error: unknown): ClusterAway {

@@ -15,6 +15,8 @@ export interface Access {
   readonly isUnverified: boolean;
   readonly serverName: string | undefined;
   readonly proxy: string | undefined;
+  /** Whether we run in one of its pods. */
+  readonly isInside: boolean;
   /** The present credential; `isRefused` says that the last one was not accepted. */
   credential(isRefused?: boolean): Promise<Credential>;
 }
@@ -83,6 +85,7 @@ function ofAccount(host: string, env: Environment): Access {
     isUnverified: false,
     serverName: undefined,
     proxy: undefined,
+    isInside: true,
     credential: async () => ({ token: readFileSync(join(account, "token"), "utf8").trim() }),
   };
 }
@@ -113,6 +116,7 @@ function ofFiles(files: readonly { path: string; text: string }[], wanted: strin
     isUnverified: there["insecure-skip-tls-verify"] === true,
     serverName: there["tls-server-name"],
     proxy: there["proxy-url"],
+    isInside: false,
     credential: credentialOf(user?.entry.user ?? {}, user?.folder ?? ".", { server: there.server, ca }),
   };
 }

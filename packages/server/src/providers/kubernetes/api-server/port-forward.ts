@@ -1,0 +1,90 @@
+import { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import { RouteAway } from "../../../domain/workers/worker-address.js";
+import { limits } from "../../../limits/index.js";
+import { type Cluster, ClusterAway, detailOf } from "./cluster.js";
+
+/** The channels of the one port that is forwarded. */
+const dataChannel = 0;
+const errorChannel = 1;
+/** Each channel begins with the port's number. */
+const portBytes = 2;
+
+/**
+ * Connects to a port of a pod through the API server. Throws {@link RouteAway} if that does not answer or is busy. A port
+ * that nobody listens on is told afterwards: the connection is then destroyed with an error whose `syscall` is `connect`,
+ * like the errors that are thrown here.
+ */
+export async function forwardPort(cluster: Cluster, pod: string, port: number): Promise<Duplex> {
+  try {
+    return new ForwardedPort(await cluster.openSocket(`${pod}/portforward?ports=${port}`));
+  } catch (error) {
+    const isNodes = error instanceof ClusterAway && [500, 502, 504].includes(error.status ?? 0);
+    if (error instanceof ClusterAway && !isNodes) throw new RouteAway(error.detail);
+    throw Object.assign(new Error(detailOf(error), { cause: error }), { syscall: "connect" });
+  }
+}
+
+class ForwardedPort extends Duplex {
+  readonly #socket: WebSocket;
+  readonly #begun = new Set<number>();
+  #hasData = false;
+
+  constructor(socket: WebSocket) {
+    super({ allowHalfOpen: false });
+    this.#socket = socket;
+    socket.on("message", (message) => this.#hear(message as Buffer));
+    socket.once("error", (error) => this.destroy(error));
+    // the pod has closed the connection; a half-closed one is not a thing here
+    socket.once("close", (code) => {
+      if (code === cutOff) this.destroy(new Error("the connection through the cluster's API server broke"));
+      else this.push(null);
+    });
+  }
+
+  #hear(message: Buffer): void {
+    const channel = message[0] ?? -1;
+    if (!this.#begun.has(channel)) {
+      this.#begun.add(channel);
+      if (message.length <= 1 + portBytes) return;
+    }
+    if (channel === errorChannel) this.#fail(message.toString("utf8", 1).slice(0, limits.clusterMessageCharsMax));
+    if (channel !== dataChannel || message.length === 1) return;
+    this.#hasData = true;
+    if (!this.push(message.subarray(1))) this.#socket.pause();
+  }
+
+  #fail(message: string): void {
+    // nothing was sent to a worker that does not listen
+    const isUnsent = !this.#hasData && /connection refused/i.test(message);
+    this.destroy(Object.assign(new Error(message), isUnsent ? { syscall: "connect" } : {}));
+  }
+
+  override _read(): void {
+    if (this.#socket.isPaused) this.#socket.resume();
+  }
+
+  override _write(piece: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    const { portForwardBytesMax: max } = limits;
+    for (let at = 0; at < piece.length; at += max) {
+      const end = at + max;
+      const frame = Buffer.concat([dataPrefix, piece.subarray(at, end)]);
+      this.#socket.send(frame, end >= piece.length ? done : undefined);
+    }
+    if (piece.length === 0) done();
+  }
+
+  override _final(done: () => void): void {
+    this.#socket.close();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#socket.terminate();
+    done(error);
+  }
+}
+
+const dataPrefix = Buffer.from([dataChannel]);
+/** The code of a WebSocket that ended without a closing word. */
+const cutOff = 1_006;
