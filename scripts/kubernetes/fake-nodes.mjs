@@ -6,8 +6,11 @@ import { linesIn } from "../../packages/server/dist/providers/kubernetes/lines.j
 
 const merge = "application/merge-patch+json";
 
-/** Makes `count` nodes in a cluster without any, and plays their kubelets until `end` is called. */
-export async function fakeNodes(cluster, count) {
+/**
+ * Makes `count` nodes in a cluster without any, and plays their kubelets until `end` is called. With `workers`, what runs
+ * in their pods is played too.
+ */
+export async function fakeNodes(cluster, count, workers) {
   const access = findAccess({ KUBECONFIG: cluster.kubeconfig }, undefined);
   const { cert, key } = await access.credential();
   const agent = new Agent({ connect: { ca: access.ca, cert, key }, connections: 16 });
@@ -20,9 +23,17 @@ export async function fakeNodes(cluster, count) {
       body: body && JSON.stringify(body),
       signal: closing.signal,
     });
-    await reply.body.dump();
+    const text = await reply.body.text();
     if (reply.statusCode >= 500) throw new Error(`${method} ${path}: ${reply.statusCode}`);
-    return reply.statusCode;
+    return { status: reply.statusCode, text };
+  };
+  /** What a pod's container gets as its environment: the kubelet waits for the secret. */
+  const environmentOf = async ({ metadata, spec }) => {
+    const { name } = spec.containers[0].envFrom[0].secretRef;
+    const { status, text } = await send("GET", `/api/v1/namespaces/${metadata.namespace}/secrets/${name}`);
+    if (status !== 200) throw new Error(`${name}: ${status}`);
+    const data = Object.entries(JSON.parse(text).data);
+    return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
   };
 
   const resources = { cpu: "128", memory: "4Ti", pods: "250", "ephemeral-storage": "64Ti" };
@@ -39,17 +50,21 @@ export async function fakeNodes(cluster, count) {
   let told = 0;
   /** Pods that were told to run. */
   const running = new Set();
-  const tell = async ({ metadata, spec, status }) => {
+  const tell = async (pod) => {
+    const { metadata, spec, status } = pod;
     const { name, namespace, uid, deletionTimestamp } = metadata;
     const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
     if (!spec.nodeName?.startsWith("fake-")) return;
     if (deletionTimestamp !== undefined) {
+      workers?.stop(uid);
       const body = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0, preconditions: { uid } };
       return send("DELETE", path, body);
     }
     const isStopped = spec.activeDeadlineSeconds !== undefined && status.phase === "Running";
     if (running.has(uid) && !isStopped) return;
     running.add(uid);
+    if (isStopped) workers?.stop(uid);
+    else workers?.begin(uid, await environmentOf(pod));
     const at = new Date();
     const address = `10.${(told >> 16) & 255}.${(told >> 8) & 255}.${told++ & 255}`;
     const state = isStopped
@@ -89,6 +104,7 @@ export async function fakeNodes(cluster, count) {
         for await (const line of linesIn(body, 2 ** 22)) {
           const { type, object } = JSON.parse(line.toString());
           if (type === "ADDED" || type === "MODIFIED") void tellUntilHeard(object);
+          else if (type === "DELETED") workers?.stop(object.metadata.uid);
         }
       } catch {
         await new Promise((again) => setTimeout(again, 500));

@@ -7,25 +7,29 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../clone.mjs";
 import { startCluster } from "./cluster.mjs";
 import { fakeNodes } from "./fake-nodes.mjs";
+import { fakeWorkers } from "./fake-workers.mjs";
 
 const patienceMs = 600_000;
 const awayMs = 5_000;
+const jobGapMs = 20;
 const port = 28_123;
 const key = "mr_scale_0123456789abcdef0123456789abcdef";
 
 /**
  * Starts `workersOfEach` workers of each of `endpoints` endpoints, looks at the idle server, and ends them. Needs root.
- * With `isTroubled`, the API server is killed for 5 s when half of them have started, and hangs for 5 s at three
- * quarters; then it is killed once more to see how long a lost watch takes. `say` is told what is going on.
+ * With `isTroubled`, jobs come all the while, the API server is killed for 5 s when half of the workers have started,
+ * and hangs for 5 s at three quarters; then it is killed once more to see how long a lost watch takes. Throws if a job
+ * is lost, or a worker has two pods. `say` is told what is going on.
  */
 export async function runScale({ endpoints, workersOfEach, isTroubled = false, say = () => {} }) {
   const workers = endpoints * workersOfEach;
   const cluster = await startCluster({ hasNode: false, settings: { controllers: ["--node-monitor-grace-period=3h"] } });
   const dataDir = mkdtempSync(join(tmpdir(), "millrace-scale-"));
+  const played = isTroubled ? fakeWorkers() : undefined;
   let nodes;
   let server;
   try {
-    nodes = await fakeNodes(cluster, Math.ceil(workers / 200) + 1);
+    nodes = await fakeNodes(cluster, Math.ceil(workers / 200) + 1, played);
     server = startServer(cluster, dataDir);
     const { call, count, until, figures } = server;
     await until(() => fetch(`http://127.0.0.1:${port}/readyz`).then((reply) => reply.ok));
@@ -41,6 +45,7 @@ export async function runScale({ endpoints, workersOfEach, isTroubled = false, s
     const size = { computeType: "CPU", workersMin: workersOfEach, workersMax: workersOfEach };
     for (let n = 0; n < endpoints; n++)
       ids.push((await call("POST", "/v1/endpoints", { name: `scale-${n}`, templateId: template.id, ...size })).id);
+    const jobs = isTroubled ? streamOfJobs(server, ids) : undefined;
     const hasStarted = (share) => until(() => count("worker.started") >= workers * share);
     if (isTroubled) {
       await hasStarted(1 / 2);
@@ -58,6 +63,7 @@ export async function runScale({ endpoints, workersOfEach, isTroubled = false, s
     const names = podsIn(cluster);
     if (new Set(names).size !== workers) throw new Error(`${workers} workers have ${names.length} pods`);
     const watchMs = isTroubled ? await lostWatch(cluster, server, names[0]) : undefined;
+    const done = await jobs?.end(played.runs);
     const idleBefore = server.cpuSeconds();
     await sleep(10_000);
     const idle = (server.cpuSeconds() - idleBefore) * 100;
@@ -65,13 +71,46 @@ export async function runScale({ endpoints, workersOfEach, isTroubled = false, s
     const ending = figures(cluster, workers);
     for (const id of ids) await call("DELETE", `/sdk/v1/endpoints/${id}`);
     await until(() => podsIn(cluster).length === 0);
-    return { workers, started, memory, watchMs, idle, ended: ending() };
+    return { workers, started, memory, watchMs, jobs: done, idle, ended: ending() };
   } finally {
     server?.process.kill("SIGKILL");
+    await played?.end();
     await nodes?.end();
     await cluster.end();
     rmSync(dataDir, { recursive: true, force: true });
   }
+}
+
+/** Submits jobs to endpoints in turn until `end` is called, which waits for all of them. */
+function streamOfJobs({ call, until }, endpoints) {
+  const jobs = [];
+  let isOver = false;
+  const submit = async () => {
+    while (!isOver) {
+      const n = jobs.length;
+      const job = { endpoint: endpoints[n % endpoints.length], n, id: undefined };
+      jobs.push(job);
+      job.id = (await call("POST", `/v2/${job.endpoint}/run`, { input: { n } })).id;
+      await sleep(jobGapMs);
+    }
+  };
+  const submitted = submit();
+  return {
+    /** Resolves with their number, and that of the jobs which were run more than once. */
+    async end(runs) {
+      isOver = true;
+      await submitted;
+      for (const { endpoint, n, id } of jobs) {
+        let job;
+        await until(async () => {
+          job = await call("GET", `/v2/${endpoint}/status/${id}`);
+          return job.status === "COMPLETED" || job.status === "FAILED";
+        });
+        if (job.output?.n !== n) throw new Error(`job ${n} was lost: ${JSON.stringify(job)}`);
+      }
+      return { all: jobs.length, again: [...runs.values()].filter((times) => times > 1).length };
+    },
+  };
 }
 
 async function restart(cluster) {
@@ -102,7 +141,7 @@ function startServer(cluster, dataDir) {
     MILLRACE_BANNER: "off",
     MILLRACE_CONTAINERS: "off",
     MILLRACE_KUBERNETES: "on",
-    MILLRACE_WORKER_URL: "http://192.0.2.1:8000",
+    MILLRACE_WORKER_URL: `http://127.0.0.1:${port}`,
     KUBECONFIG: cluster.kubeconfig,
   };
   const child = spawn(process.execPath, [join(root, "packages/server/dist/main.js")], {

@@ -8,7 +8,7 @@ const [endpoints = 300, workersOfEach = 7] = process.argv
   .filter((word) => /^\d+$/.test(word))
   .map(Number);
 
-const { workers, started, memory, watchMs, idle, ended } = await runScale({
+const { workers, started, memory, watchMs, jobs, idle, ended } = await runScale({
   endpoints,
   workersOfEach,
   isTroubled,
@@ -18,6 +18,7 @@ report("started", started);
 console.log(`memory of the server: ${memory.before} MiB before, ${memory.after} MiB with ${workers} workers`);
 console.log(`processor time with all of them there: ${idle.toFixed(0)} ms a second`);
 if (watchMs !== undefined) console.log(`a lost watch was whole again after ${(watchMs / 1_000).toFixed(1)} s`);
+if (jobs) console.log(`${jobs.all} jobs came meanwhile: all have their result, ${jobs.again} were run more than once`);
 report("ended", ended);
 process.exit(0);
 
