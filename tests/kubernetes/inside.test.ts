@@ -7,9 +7,9 @@ import { builtHelm } from "../../scripts/kubernetes/helm.mjs";
 import { builtProgram } from "../../scripts/kubernetes/program.mjs";
 import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
 import { runPage } from "../docs/guide/run-page.js";
-import { freePort, until } from "../harness.js";
+import { call, freePort, root, until } from "../harness.js";
 import { type Forwarder, startForwarder } from "./forwarder.js";
-import { handler, wayBlocks, workerImage } from "./page.js";
+import { furtherBlocks, handler, wayBlocks, workerImage } from "./page.js";
 import { clusterStartMs, commandsOf, pythonCluster } from "./scene.js";
 import { makeServerImage } from "./server-image.js";
 
@@ -23,6 +23,8 @@ let commands: string;
 let databaseUrl: string;
 /** Of the chart's Service. */
 let url: string;
+/** Where pods reach the API server. */
+let apiUrl: string;
 let learning: NodeJS.Timeout;
 const forwarders: Forwarder[] = [];
 beforeAll(async () => {
@@ -41,6 +43,7 @@ beforeAll(async () => {
   const service = await forward(gateway, () => known);
   learning = setInterval(learnAddresses, 1_000);
   url = `http://${gateway}:${service.port}`;
+  apiUrl = `https://${gateway}:${api.port}`;
   writeFileSync(
     join(cluster.home, "values.json"),
     JSON.stringify({
@@ -106,20 +109,21 @@ it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000
   expect(printed, report).toContain("hello from the pod");
 });
 
-it("no request and no job notices that its servers are replaced", { timeout: 240_000 }, async () => {
+/** Calls the service as its administrator. */
+function caller() {
   const secret = cluster.kubectl("get", "secret", "millrace", "--namespace=millrace", "--output=json");
   const key = Buffer.from(JSON.parse(secret).data.MILLRACE_API_KEY, "base64").toString();
-  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
-  const read = async (path: string) => (await fetch(`${url}${path}`, { headers })).json();
-  const [{ id: endpoint }] = (await read("/v1/endpoints")) as [{ id: string }];
-  const body = JSON.stringify({ input: { text: "long", seconds: 40 } });
-  const asked = await fetch(`${url}/v2/${endpoint}/run`, { method: "POST", headers, body });
-  const { id } = (await asked.json()) as { id: string };
-  const status = async () => {
-    const reply = await fetch(`${url}/v2/${endpoint}/status/${id}`, { headers: { ...headers, connection: "close" } });
-    return reply.status === 200
-      ? ((await reply.json()) as { status: string; retries?: number })
-      : { status: reply.status };
+  return (method: string, path: string, body?: object) =>
+    call({ url, key }, method, path, body, { connection: "close" });
+}
+
+it("no request and no job notices that its servers are replaced", { timeout: 240_000 }, async () => {
+  const ask = caller();
+  const [{ id: endpoint }] = (await ask("GET", "/v1/endpoints")).body;
+  const { id } = (await ask("POST", `/v2/${endpoint}/run`, { input: { text: "long", seconds: 40 } })).body;
+  const status = async (): Promise<{ status: string | number }> => {
+    const reply = await ask("GET", `/v2/${endpoint}/status/${id}`);
+    return reply.status === 200 ? reply.body : { status: reply.status };
   };
   await until(async () => (await status()).status === "IN_PROGRESS", 60_000);
 
@@ -135,6 +139,44 @@ it("no request and no job notices that its servers are replaced", { timeout: 240
   expect([...seen].filter((each) => each !== "IN_PROGRESS" && each !== "COMPLETED")).toEqual([]);
   await until(async () => (await status()).status === "COMPLETED", 60_000);
   expect(await status()).toMatchObject({ output: { echo: "long" }, retries: 0 });
+});
+
+it("runs workers in further clusters, its own among them", { timeout: 240_000 }, async () => {
+  cluster.kubectl("create", "namespace", "cloud");
+  cluster.kubectl("apply", "--namespace=cloud", `--filename=${join(root, "deploy/kubernetes/rights.yaml")}`);
+  const account = "/var/run/secrets/kubernetes.io/serviceaccount";
+  const token = cluster.kubectl("create", "token", "millrace", "--namespace=cloud");
+  const file = join(cluster.home, "clusters.yaml");
+  const kubeconfig = {
+    clusters: [{ name: "this", cluster: { server: apiUrl, "certificate-authority": `${account}/ca.crt` } }],
+    users: [
+      { name: "servers", user: { tokenFile: `${account}/token` } },
+      { name: "cloud", user: { token } },
+    ],
+    contexts: [
+      { name: "rack", context: { cluster: "this", user: "servers", namespace: "millrace-workers" } },
+      { name: "cloud", context: { cluster: "this", user: "cloud", namespace: "cloud" } },
+    ],
+  };
+  writeFileSync(file, JSON.stringify(kubeconfig));
+  const { code, report } = await runPage(furtherBlocks(), {
+    env: { PATH: commands, KUBECONFIG: cluster.kubeconfig },
+    instead: { "=clusters.yaml": `=${file}`, "--wait \\": "--wait --timeout 150s \\" },
+  });
+  expect(code, report).toBe(0);
+  const ask = caller();
+  const [{ templateId }] = (await ask("GET", "/v1/endpoints")).body;
+  for (const [place, namespace] of [
+    ["cluster/cloud", "cloud"],
+    ["cluster/rack", "millrace-workers"],
+  ]) {
+    const settings = { name: namespace, templateId, computeType: "CPU", vcpuCount: 1, place };
+    const made = (await ask("POST", "/v1/endpoints", settings)).body;
+    const job = (await ask("POST", `/v2/${made.id}/runsync?wait=90000`, { input: { text: place } })).body;
+    expect(job, JSON.stringify(made)).toMatchObject({ status: "COMPLETED", output: { echo: place } });
+    const [worker] = (await ask("GET", `/v1/endpoints/${made.id}/workers`)).body;
+    expect(cluster.kubectl("get", "pods", `--namespace=${namespace}`, "--output=name")).toContain(worker.id);
+  }
 });
 
 it("its removal leaves the workers' namespace, with what is in it", { timeout: 90_000 }, async () => {

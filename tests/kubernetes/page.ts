@@ -1,10 +1,13 @@
 import { type Block, blocksOf } from "../docs/guide/blocks.js";
 
+const commands = (): Block[] =>
+  blocksOf("kubernetes").filter(({ words, language }) => words.test !== undefined && language === "sh");
+
 /** The commands of docs/guide/kubernetes.md for one of its two ways. */
 export const wayBlocks = (way: "beside" | "inside"): Block[] =>
-  blocksOf("kubernetes").filter(
-    ({ words, language }) => words.test !== undefined && language === "sh" && (words.way ?? way) === way,
-  );
+  commands().filter(({ words }) => (words.way ?? way) === way);
+/** Its commands for a service that has further clusters. */
+export const furtherBlocks = (): Block[] => commands().filter(({ words }) => words.way === "further");
 
 /** The image that the page names, which the node of a test's cluster has already, and its handler. */
 export const workerImage = "registry.example/me/worker:1";

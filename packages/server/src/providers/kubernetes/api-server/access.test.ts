@@ -61,6 +61,12 @@ describe("A kubeconfig", () => {
     expect(await access.credential()).toMatchObject({ token: "second" });
   });
 
+  it("leads to the cluster that we run in if its user has our pod's token", () => {
+    const token = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+    expect(found(config(`{tokenFile: ${token}}`)).isInside).toBe(true);
+    expect(found(config("{tokenFile: token}")).isInside).toBe(false);
+  });
+
   it("of several, each adds what the ones before lack", async () => {
     const users = write("users: [{name: elsewhere, user: {token: of-second}}]\ncurrent-context: never");
     const contexts = write(

@@ -22,6 +22,7 @@ export interface Access {
 }
 
 const account = "/var/run/secrets/kubernetes.io/serviceaccount";
+const accountToken = join(account, "token");
 
 /** A kubeconfig, as far as it is used. */
 interface KubeConfig {
@@ -71,7 +72,7 @@ export function findAccess(env: Environment, context: string | undefined): Acces
   if (given.length > 0) throw new Error(`KUBECONFIG names ${given.join(" and ")}, which cannot be read`);
   if (context !== undefined) throw new Error(`there is no kubeconfig that could have the context '${context}'`);
   const host = env.KUBERNETES_SERVICE_HOST;
-  if (host !== undefined && readable(join(account, "token")) !== undefined) return ofAccount(host, env);
+  if (host !== undefined && readable(accountToken) !== undefined) return ofAccount(host, env);
   throw new Error("there is no cluster to use: set KUBECONFIG, or run the service in a pod with a service account");
 }
 
@@ -86,7 +87,7 @@ function ofAccount(host: string, env: Environment): Access {
     serverName: undefined,
     proxy: undefined,
     isInside: true,
-    credential: async () => ({ token: readFileSync(join(account, "token"), "utf8").trim() }),
+    credential: async () => ({ token: readFileSync(accountToken, "utf8").trim() }),
   };
 }
 
@@ -116,7 +117,7 @@ function ofFiles(files: readonly { path: string; text: string }[], wanted: strin
     isUnverified: there["insecure-skip-tls-verify"] === true,
     serverName: there["tls-server-name"],
     proxy: there["proxy-url"],
-    isInside: false,
+    isInside: user?.entry.user.tokenFile === accountToken, // that cluster's account is the pod's
     credential: credentialOf(user?.entry.user ?? {}, user?.folder ?? ".", { server: there.server, ca }),
   };
 }
