@@ -205,6 +205,12 @@ describe("the chart", () => {
   });
 });
 
+it("A release from before a value was there gets its default", () => {
+  const { code, text } = helm.template("--set", "workers.kubeconfig=null");
+  expect(code, text).toBe(0);
+  expect(text).toContain("MILLRACE_KUBERNETES_NAMESPACE");
+});
+
 describe("deploy/kubernetes", () => {
   const text = (name: string) => readFileSync(join(root, "deploy/kubernetes", name), "utf8");
 

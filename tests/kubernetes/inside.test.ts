@@ -161,7 +161,11 @@ it("runs workers in further clusters, its own among them", { timeout: 240_000 },
   writeFileSync(file, JSON.stringify(kubeconfig));
   const { code, report } = await runPage(furtherBlocks(), {
     env: { PATH: commands, KUBECONFIG: cluster.kubeconfig },
-    instead: { "=clusters.yaml": `=${file}`, "--wait \\": "--wait --timeout 150s \\" },
+    instead: {
+      "=clusters.yaml": `=${file}`,
+      "--wait \\": "--wait --timeout 150s \\",
+      "https://millrace.example.com": url,
+    },
   });
   expect(code, report).toBe(0);
   const ask = caller();

@@ -38,7 +38,7 @@ it("A right that the account lacks is named, and so is the namespace", async () 
   );
 });
 
-it("Without the right to reach pods through the API server their addresses are used, and the log says so", async () => {
+it("That the account may not reach pods through the API server is said, unless it need not", async () => {
   const role = ["--verb=create,get,list,watch,patch,delete", "--resource=namespaces,pods,pods/log,secrets,pvc"];
   cluster.kubectl("create", "role", "direct", ...role, `--namespace=${namespace}`);
   cluster.kubectl("create", "serviceaccount", "direct", `--namespace=${namespace}`);

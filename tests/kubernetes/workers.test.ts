@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { TestCluster } from "../../scripts/kubernetes/cluster.mjs";
 import { allWorkersOf, complete, frozen, phasesOf, save, workersOf } from "../e2e/life.js";
@@ -26,7 +27,12 @@ let cluster: TestCluster;
 let server: TestServer;
 beforeAll(async () => {
   cluster = await pythonCluster(image, handler);
-  server = await startClusterServer(cluster, { MILLRACE_KUBERNETES_FREEZE: "on" });
+  const pods = join(cluster.home, "pods.yaml");
+  writeFileSync(
+    pods,
+    "{}\n---\nname: queued\nmetadata: {labels: {queue: team}}\nspec: {schedulingGates: [{name: tests.example/queue}]}\n",
+  );
+  server = await startClusterServer(cluster, { MILLRACE_KUBERNETES_FREEZE: "on", MILLRACE_KUBERNETES_POD: pods });
 }, clusterStartMs);
 afterAll(async () => {
   await server?.end();
@@ -61,7 +67,7 @@ describe("a stock Python worker in a pod", () => {
       const workers = await workersOf(server, endpoint);
       return phasesOf(workers[0]).includes("first output") && workers;
     });
-    const phases = ["image ready", "container created", "process started", "first take", "first output"];
+    const phases = ["placed", "image ready", "container created", "process started", "first take", "first output"];
     expect(phasesOf(worker)).toEqual(["asked for", ...phases]);
     const log = await fetch(`${server.url}/v1/workers/${done.workerId}/logs`, {
       headers: { authorization: `Bearer ${server.key}` },
@@ -164,6 +170,57 @@ describe("a job that waits for its pod says why:", () => {
     const [worker] = await allWorkersOf(server, endpoint);
     expect(worker).toMatchObject({ state: expect.stringMatching(/idle|running/) });
     await save(server, endpoint, { workersMax: 0 });
+    await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+  }, 120_000);
+
+  it("a policy denies its pod, which is no failed start, and the job runs when it no longer does", async () => {
+    const policy = "admissionregistration.k8s.io/v1";
+    cluster.apply(
+      {
+        apiVersion: policy,
+        kind: "ValidatingAdmissionPolicy",
+        metadata: { name: "owners" },
+        spec: {
+          matchConstraints: {
+            resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+          },
+          validations: [{ expression: "'owner' in object.metadata.labels", message: "who owns it?" }],
+        },
+      },
+      {
+        apiVersion: policy,
+        kind: "ValidatingAdmissionPolicyBinding",
+        metadata: { name: "owners" },
+        spec: { policyName: "owners", validationActions: ["Deny"] },
+      },
+    );
+    // a policy takes a moment to be in force
+    const isDenied = () => {
+      try {
+        cluster.kubectl("run", "probe", "--image=x", "--dry-run=server", `--namespace=${namespace}`);
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    await until(isDenied, 30_000);
+    const { endpoint, id } = await waits({}, /the cluster does not admit its pod: .*who owns it\?/);
+    const [waiting] = await allWorkersOf(server, endpoint);
+    cluster.kubectl("delete", "validatingadmissionpolicybinding", "owners");
+    await until(async () => (await statusOf(server, endpoint, id)).status === "COMPLETED", 90_000);
+    expect((await allWorkersOf(server, endpoint)).map((each) => each.id)).toEqual([waiting.id]);
+    await save(server, endpoint, { workersMax: 0 });
+    await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+  }, 180_000);
+
+  it("a gate of its class holds it back, as a queue would, and the job runs when it opens", async () => {
+    const { endpoint, id } = await waits({ podClass: "queued" }, /a queue of the cluster has not admitted its pod yet/);
+    const gated = () =>
+      cluster.kubectl("get", "pods", `--namespace=${namespace}`, "--selector=queue=team", "--output=name");
+    const pod = await until(() => gated().trim() || undefined, 30_000);
+    const patch = JSON.stringify([{ op: "remove", path: "/spec/schedulingGates" }]);
+    cluster.kubectl("patch", pod, `--namespace=${namespace}`, "--type=json", `--patch=${patch}`);
+    await until(async () => (await statusOf(server, endpoint, id)).status === "COMPLETED", 60_000);
     await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
   }, 120_000);
 });

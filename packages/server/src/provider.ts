@@ -45,8 +45,8 @@ export type ImageSpec = WorkerSpec<Extract<WorkerSource, { image: string }>>;
 /** A worker made from a directory. */
 export type DirectorySpec = WorkerSpec<Extract<WorkerSource, { directory: string }>>;
 
-/** The progress of a start: its image is ready, or its container is made. */
-export type StartPhase = "image" | "made";
+/** The progress of a start: its host has found room for it, its image is ready, or its container is made. */
+export type StartPhase = "placed" | "image" | "made";
 /** A network volume and where a worker sees it. */
 export interface Mount {
   readonly target: string;
@@ -81,8 +81,8 @@ export const left = "left";
  */
 export class StartUnsure extends Error {}
 
-/** Connects to a TCP port of a worker. */
-export type Connect = (workerId: string, port: number) => Promise<Duplex>;
+/** Connects to a TCP port of a worker. Connections to different workers take turns. */
+export type Connect = (worker: { readonly id: string; readonly no: number }, port: number) => Promise<Duplex>;
 
 /** A worker could not be started, with the likely cause. */
 export class StartFailed extends Error {

@@ -174,7 +174,7 @@ export const settings = Type.Object({
   MILLRACE_KUBERNETES_ROUTE: Type.Optional(
     Type.Union([Type.Literal("pods"), Type.Literal("api-server")], {
       description:
-        "How requests of load balancing endpoints reach workers in the cluster: at their pods' addresses, or through the API server, which forwards a port and needs the right to create and get pods/portforward. By default pods for a server in a pod of the cluster, and api-server for any other whose account has the right.",
+        "How requests of load balancing endpoints reach workers in the cluster: at their pods' addresses, or through the API server, which forwards a port and needs the right to create and get pods/portforward. By default pods for a server in a pod of the cluster, and api-server for any other.",
     }),
   ),
   MILLRACE_KUBERNETES_STORAGE_CLASS: Type.Optional(

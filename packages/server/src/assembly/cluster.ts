@@ -86,11 +86,11 @@ async function openCluster(
   const access = findAccess(env, context);
   const namespace = kubernetes.namespace ?? access.namespace ?? "default";
   const cluster = new Cluster(access);
-  const route = kubernetes.route ?? (access.isInside ? "pods" : undefined);
+  const { route = access.isInside ? "pods" : "api-server" } = kubernetes;
   const lacks = await missingRights(cluster, namespace, [
     ...needed,
     ...(kubernetes.freezes ? toFreeze : []),
-    ...(route === "api-server" ? toForward : []),
+    ...(kubernetes.route === "api-server" ? toForward : []),
   ]);
   const place = `${access.server} ${namespace}`;
   const known = kept.get(place);
@@ -99,12 +99,13 @@ async function openCluster(
     if (known === undefined) throw new Error(lacks.away);
     warn(`${lacks.away}; workers start there once it does`);
   } else if (lacks.missing.length > 0) throw new Error(lacksRights(lacks.missing, namespace));
+  // it may be given at any time, and not every service has such endpoints
+  if (route === "api-server") {
+    const barred = await missingRights(cluster, namespace, toForward);
+    if ("missing" in barred && barred.missing.length > 0) warn(isBarredFrom(barred.missing, namespace));
+  }
   const uid = "away" in lacks ? known : await namespaceUid(cluster, namespace);
   kept.set(place, String(uid));
-  // one that does not answer now is taken to allow it
-  const barred = route === undefined && !("away" in lacks) && (await missingRights(cluster, namespace, toForward));
-  const isBarred = barred && !("away" in barred) && barred.missing.length > 0;
-  if (isBarred) warn(isBarredFrom(barred.missing, namespace));
   const { storageClass, accessMode } = kubernetes;
   const additions = kubernetes.podFile === undefined ? undefined : additionsIn(kubernetes.podFile);
   const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode, cluster: name, warn });
@@ -118,7 +119,7 @@ async function openCluster(
     gpuLabel: kubernetes.gpuLabel,
     claims,
     freezes: kubernetes.freezes,
-    forwards: route !== "pods" && !isBarred,
+    forwards: route === "api-server",
     additions: additions?.all ?? {},
     ...(additions ? { classes: additions.classes } : {}),
     warn,
@@ -189,4 +190,4 @@ const lacksRights = (missing: readonly string[], namespace: string): string =>
   `the account of this service may not ${missing.join(", nor ")} in namespace '${namespace}': give it these rights by a Role`;
 
 const isBarredFrom = (missing: readonly string[], namespace: string): string =>
-  `the account of this service may not ${missing.join(", nor ")} in namespace '${namespace}', so requests of load balancing endpoints go to pods' addresses: give it that right, or set MILLRACE_KUBERNETES_ROUTE=pods if this machine reaches them`;
+  `the account of this service may not ${missing.join(", nor ")} in namespace '${namespace}', so load balancing workers there are not reached: give it that right, or set MILLRACE_KUBERNETES_ROUTE=pods if this machine reaches pods' addresses`;

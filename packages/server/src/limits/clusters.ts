@@ -5,8 +5,9 @@ export const clusters = {
   clusterAnswerMs: 20 * second, // an API server silent for this long counts as away
   clusterConnectMs: 5 * second,
   clusterConnectionsMax: 32, // for calls
-  clusterSocketMs: 5 * second, // to open a WebSocket, for which the node is asked too
+  clusterSocketMs: 5 * second, // to open a WebSocket, for which the node is asked too, with the wait for its turn
   clusterMessageBytesMax: 4 * mib, // one message on a WebSocket; nodes send some tens of KiB
+  portForwardDrainMs: 20, // how often a connection that has failed looks whether what came before was read
   portForwardBytesMax: 256 * kib, // of data in one message to a pod
   clusterReplyBytesMax: 64 * mib,
   clusterMessageCharsMax: 4_000,
@@ -41,5 +42,6 @@ export const clusters = {
   podGpuMemoryGbDefault: 16,
   credentialMs: 30 * second, // for a command that prints a credential
   credentialBytesMax: 256 * kib,
+  credentialAgainMs: 10 * second, // one that is refused is renewed at most this often
   credentialAheadMs: 30 * second, // a credential is renewed this long before it expires
 } as const;

@@ -80,6 +80,7 @@ export const workerChanges: { readonly [Event in WorkerEvent]: Extract<WorkerCha
   start: {
     by: "start",
     startedAt: at,
+    placedAt: at,
     imageAt: at,
     madeAt: at,
     handle: { provider: "process", ref: { pid: 1, startTime: "2" } },

@@ -1,10 +1,12 @@
 import { limits } from "../../limits/index.js";
 
-/**
- * A worker's answer to `GET /ping`: 200, 204, or anything else, including none. `unreached`: it could not be asked, which
- * says nothing about it.
- */
-export type PingAnswer = "ready" | "initialising" | "failed" | "unreached";
+/** A worker's answer to `GET /ping`: 200, 204, or anything else, including none. */
+export type PingAnswer = "ready" | "initialising" | "failed" | Unreached;
+
+/** It could not be asked, which says nothing about it. */
+export interface Unreached {
+  readonly unreached: string;
+}
 
 /** What a server knows of a worker's health. */
 export interface Health {
@@ -13,10 +15,12 @@ export interface Health {
   readonly wasReady: boolean;
   /** Answers in a row that were neither 200 nor 204. */
   readonly failures: number;
-  /** Since when it has been failing, after being ready. */
+  /** Since when it has been failing, after being ready; times when it could not be asked do not count. */
   readonly failingSince: number | undefined;
-  /** Whether it could be asked. */
-  readonly isReached: boolean;
+  /** When it last answered, or could not be asked. */
+  readonly at: number | undefined;
+  /** Why it could not be asked, and how often in a row. */
+  readonly unreached: { readonly why: string; readonly times: number } | undefined;
 }
 
 /** The health of a worker that was not asked yet. */
@@ -25,21 +29,46 @@ export const unknownHealth: Health = {
   wasReady: false,
   failures: 0,
   failingSince: undefined,
-  isReached: true,
+  at: undefined,
+  unreached: undefined,
 };
 
 /** Takes in an answer. Before a worker's first 200 no failure counts against it; after it, three in a row shut it. */
 export function nextHealth(before: Health, answer: PingAnswer, now: number): Health {
-  if (answer === "ready") return { ...unknownHealth, isOpen: true, wasReady: true };
-  if (answer !== "failed") return { ...unknownHealth, wasReady: before.wasReady, isReached: answer !== "unreached" };
-  if (!before.wasReady) return unknownHealth;
+  if (typeof answer === "object") return unreachedHealth(before, answer, now);
+  const known = { ...before, at: now, unreached: undefined };
+  if (answer === "ready") return { ...known, isOpen: true, wasReady: true, failures: 0, failingSince: undefined };
+  if (answer === "initialising") return { ...known, isOpen: false, failures: 0, failingSince: undefined };
+  if (!before.wasReady) return known;
   const failures = before.failures + 1;
   const isOpen = before.isOpen && failures < limits.healthFailuresMax;
-  return { isOpen, wasReady: true, failures, failingSince: before.failingSince ?? now, isReached: true };
+  return { ...known, isOpen, failures, failingSince: before.failingSince ?? now };
+}
+
+function unreachedHealth(before: Health, { unreached: why }: Unreached, now: number): Health {
+  const times = (before.unreached?.times ?? 0) + 1;
+  const { failingSince, at = now } = before;
+  return {
+    ...before,
+    isOpen: before.isOpen && times < limits.healthFailuresMax,
+    failingSince: failingSince === undefined ? undefined : failingSince + now - at,
+    at: now,
+    unreached: { why, times },
+  };
+}
+
+/** Why nothing may be sent to a worker that was ready, or that cannot be asked; undefined if that is as it should be. */
+export function troubleOf({ isOpen, wasReady, unreached }: Health): string | undefined {
+  if (isOpen) return undefined;
+  if (unreached)
+    return unreached.times < limits.healthFailuresMax ? undefined : `it cannot be reached: ${unreached.why}`;
+  return wasReady ? "it does not answer GET /ping with 200" : undefined;
 }
 
 /** How long until the next ping, in ms. */
-export function healthPauseMs({ isOpen, failures }: Health): number {
+export function healthPauseMs({ isOpen, failures, unreached }: Health): number {
+  // what cannot be reached may be busy
+  if (unreached && unreached.times >= limits.healthFailuresMax) return limits.healthMs;
   return isOpen && failures === 0 ? limits.healthMs : limits.healthSoonMs;
 }
 

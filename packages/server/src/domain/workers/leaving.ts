@@ -99,6 +99,7 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
     resting.isPause && version === inputs.version && !isUnfreezable;
   for (const worker of resting.going) if (!isPaused(worker)) dismiss(worker);
   const pause = resting.going.filter(isPaused).map((worker) => worker.no);
+  const cannotPause = resting.isPause && resting.going.some(({ isUnfreezable }) => isUnfreezable);
   const paused = giveUp(inputs, live.length - excess.length);
   stop.push(...paused.stop);
   return {
@@ -106,7 +107,7 @@ export function leave(inputs: ScaleInputs, desire: Desire): Leaving {
     stop,
     close,
     gone: new Set([...pause, ...stop, ...close]),
-    reason: resting.reason || paused.reason || reason,
+    reason: (cannotPause ? `${resting.reason}; its host cannot freeze it` : resting.reason) || paused.reason || reason,
     lookAt: earliest(resting.lookAt, paused.lookAt, isWaiting ? inputs.now + limits.netMs : undefined),
   };
 }

@@ -18,7 +18,14 @@ interface Facts {
   killSooner: { killAt: number };
   rehost: { hostNo: number };
   prepare: { secretHash: string; workerUrl?: string; address?: string; handle?: WorkerHandle };
-  start: { startedAt: number; imageAt?: number; madeAt?: number; address?: string; handle?: WorkerHandle };
+  start: {
+    startedAt: number;
+    placedAt?: number;
+    imageAt?: number;
+    madeAt?: number;
+    address?: string;
+    handle?: WorkerHandle;
+  };
   freeze: object;
   askToStop: { askedAt: number };
   kill: { killAt: number; exit: Exit };

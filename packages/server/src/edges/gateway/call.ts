@@ -275,11 +275,11 @@ export class Call {
     const { no } = seat.worker.row;
     const verdict = verdictOf(error);
     const isRetried = this.#mayRetry(verdict);
-    if (verdict === "unsent" || verdict === "lost") {
+    if (verdict === "unsent" || verdict === "unreached" || verdict === "lost") {
       gate.shut(no); // until it has answered a ping
       gate.suspect(no);
     }
-    this.#tries.failedAt(no);
+    if (verdict !== "unreached") this.#tries.failedAt(no);
     gate.release(seat, this.#isSocket, isRetried ? "retried" : "failed");
     if (isRetried) this.#find();
     else this.refuse(failure(verdict));

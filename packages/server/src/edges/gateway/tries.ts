@@ -28,6 +28,7 @@ export class Tries {
    * and so may an idempotent request that a worker may have seen; each only a bounded number of times.
    */
   mayGoOn(verdict: Verdict, method: string): boolean {
+    if (verdict === "unreached") return true; // each shuts a worker until it is reached again; then the request waits
     if (verdict === "unsent") return ++this.#unsent < limits.gateDialsMax;
     return verdict === "lost" && isIdempotent(method) && ++this.#lost < limits.gateTriesMax;
   }

@@ -49,7 +49,7 @@ export function tunnel(
   });
   boundConnect(asked);
   // only sockets time out by themselves
-  const late = connect && realTime.after(silenceMs, () => asked.emit("timeout"));
+  const late = connect && realTime.after(silenceMs, () => timeOut());
   let isOver = false;
   const over = (outcome: Outcome) => {
     if (isOver) return;
@@ -63,9 +63,12 @@ export function tunnel(
     asked.destroy();
   };
   socket.once("close", leave);
-  asked.once("timeout", () =>
-    asked.destroy(Object.assign(new Error("no answer"), { code: "UND_ERR_HEADERS_TIMEOUT" })),
-  );
+  const timeOut = () => {
+    const error = Object.assign(new Error("no answer"), { code: "UND_ERR_HEADERS_TIMEOUT" });
+    over({ kind: "unanswered", error }); // a request without a connection yet would not tell
+    asked.destroy(error);
+  };
+  asked.once("timeout", timeOut);
   asked.once("error", (error) => over({ kind: "unanswered", error }));
   /** The worker's reply cannot be passed on. */
   const malformed = (cause: unknown) => {

@@ -1,8 +1,12 @@
+import { RouteAway } from "../../domain/workers/worker-address.js";
 import { Refusal } from "../../errors.js";
 import { MalformedReply } from "./forward.js";
 
-/** The kind of a failure before the reply; `unsent`: no worker can have seen the request. */
-export type Verdict = "unsent" | "lost" | "late" | "malformed" | "refused";
+/**
+ * The kind of a failure before the reply; `unsent`: no worker can have seen the request; `unreached`: neither, and it is
+ * not the worker's fault.
+ */
+export type Verdict = "unsent" | "unreached" | "lost" | "late" | "malformed" | "refused";
 
 /** Another server gave a request back because none of its own workers can serve it. */
 export class Declined extends Error {
@@ -20,6 +24,7 @@ const malformed = /^(HPE_|UND_ERR_HEADERS_OVERFLOW$|ERR_INVALID_CHAR$|ERR_HTTP_I
 export function verdictOf(error: Error & { code?: string; syscall?: string }): Verdict {
   const { code = "", syscall } = error;
   if (error instanceof Declined) return error.verdict;
+  if (error instanceof RouteAway) return "unreached";
   // undici does not accept a 100 that was not asked for
   if (error instanceof MalformedReply || (code === "UND_ERR_SOCKET" && error.message === "bad response"))
     return "malformed";
@@ -38,6 +43,8 @@ export function failure(verdict: Verdict): Refusal {
       "The worker did not begin its reply within the endpoint's executionTimeoutMs.",
     );
   if (verdict === "malformed") return new Refusal("WORKER_FAILED", "The worker's reply was not well-formed HTTP.");
+  if (verdict === "unsent" || verdict === "unreached")
+    return new Refusal("WORKER_FAILED", "No worker accepted a connection; the request was not carried out.");
   const advice = "it is not known whether the request was carried out.";
   return new Refusal("WORKER_FAILED", `The worker was lost before it replied; ${advice}`);
 }

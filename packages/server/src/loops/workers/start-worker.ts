@@ -97,7 +97,7 @@ export class WorkerStarts {
     const { clock, registry, emit, bell } = this.#needs;
     const { provider } = this.#options;
     const { id, endpointNo } = worker.row;
-    const phases: { imageAt?: number; madeAt?: number } = {};
+    const phases: { placedAt?: number; imageAt?: number; madeAt?: number } = {};
     const reached = (phase: StartPhase) => {
       phases[`${phase}At`] = clock.now();
     };

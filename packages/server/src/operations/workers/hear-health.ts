@@ -1,4 +1,4 @@
-import { type Health, replaceAt } from "../../domain/workers/health.js";
+import { type Health, replaceAt, troubleOf } from "../../domain/workers/health.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../needs.js";
@@ -21,14 +21,14 @@ export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Hea
   } else {
     gate.shut(row.no);
   }
-  if (!here.tends(row.hostNo) || before.isOpen === health.isOpen || !health.wasReady) return;
-  if (health.isOpen) {
-    if (worker.row.trouble) await registry.changeWorker(worker, { by: "healthy", trouble: undefined });
+  if (!here.tends(row.hostNo)) return;
+  const why = troubleOf(health);
+  if (why === undefined) {
+    if (health.isOpen && !before.isOpen && worker.row.trouble)
+      await registry.changeWorker(worker, { by: "healthy", trouble: undefined });
     return;
   }
-  const why = health.isReached
-    ? "it does not answer GET /ping with 200"
-    : "the API server of its cluster, through which it is reached, does not answer";
+  if (worker.row.trouble?.why === why || (troubleOf(before) === why && worker.row.trouble === undefined)) return;
   emit({ type: "server.warning", message: `worker ${row.id} is unhealthy: ${why}` });
   await registry.changeWorker(worker, { by: "unhealthy", trouble: { at: clock.now(), why } });
 }

@@ -78,7 +78,7 @@ export class PodStart {
 
   /** Whether the cluster does not admit the pod, or has been away for so long that other places should be tried. */
   #isRefused(error: unknown): boolean {
-    if (!isAway(error)) return statusOf(error) === 403;
+    if (!isAway(error)) return isDenied(error);
     this.#awaySince ??= realTime.monotonicMs();
     return realTime.monotonicMs() - this.#awaySince >= limits.clusterAwayMs;
   }
@@ -109,8 +109,13 @@ export class PodStart {
     const told = this.#watch.get(workerId);
     if (told?.uid === uid) seen = told;
     this.#uid = uid;
+    let isPlaced = false;
     let isPulled = false;
     for (;;) {
+      if (seen.isScheduled && !isPlaced) {
+        isPlaced = true;
+        reached("placed");
+      }
       if (seen.hasImage && !isPulled) {
         isPulled = true;
         reached("image");
@@ -190,11 +195,15 @@ export class PodStart {
   }
 }
 
+/** Whether a quota or a policy does not admit the pod. Webhooks and policies may answer with a status of their own. */
+const isDenied = (error: unknown): boolean =>
+  statusOf(error) === 403 || (error instanceof ClusterRefusal && /\bdenied (the )?request\b/.test(error.message));
+
 /** What the cluster says of a call that it may grant later; throws what is the worker's own affair. */
 function isClusters(error: unknown): string {
   if (isAway(error)) return (error as Error).message;
   if (!(error instanceof ClusterRefusal)) throw error;
-  if (error.status === 403) return `the cluster does not admit its pod: ${error.message}`;
+  if (isDenied(error)) return `the cluster does not admit its pod: ${error.message}`;
   if (error.status === 404 || error.status === 409 || error.status === 401) return `the cluster: ${error.message}`;
   throw new StartFailed(`the cluster refuses its pod: ${error.message}`, "start");
 }

@@ -55,9 +55,28 @@ describe("A worker's pod", () => {
     const preferred = best?.map(({ weight, preference }) => [weight, preference.matchExpressions?.[0]?.values]);
     expect(preferred).toEqual([
       [100, ["NVIDIA-L4"]],
-      [99, ["NVIDIA-RTX-A4500"]],
+      [1, ["NVIDIA-RTX-A4500"]],
     ]);
     expect(podOf({ ...spec, gpuWish: { count: 1, types: [] } }, settings).spec?.affinity).toBeUndefined();
+  });
+
+  it("with GPU types keeps to the nodes that the operator allows", () => {
+    const zone = (value: string) => ({ matchExpressions: [{ key: "zone", operator: "In", values: [value] }] });
+    const nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [zone("a"), zone("b")] },
+      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 5, preference: zone("b") }],
+    };
+    const additions = { spec: { affinity: { nodeAffinity, podAffinity: {} } } };
+    const pod = podOf({ ...spec, gpuWish: { count: 1, types: ["NVIDIA L4"] } }, { ...settings, additions });
+    const made = pod.spec?.affinity;
+    const gpu = { key: settings.gpuLabel, operator: "In", values: ["NVIDIA-L4"] };
+    expect(made?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms).toEqual(
+      [zone("a"), zone("b")].map(({ matchExpressions }) => ({ matchExpressions: [...matchExpressions, gpu] })),
+    );
+    expect(made?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution?.map(({ weight }) => weight)).toEqual([
+      100, 5,
+    ]);
+    expect(made?.podAffinity).toEqual({});
   });
 
   it("limits memory and disk, and asks for processors", () => {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type {
   Container,
+  NodeAffinity,
   Pod,
   PodSpec,
   ResourceRequirements,
@@ -83,7 +84,7 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
       seccompProfile: { type: "RuntimeDefault" },
     },
   };
-  const gpus = gpuAffinity(spec, settings);
+  const nodeAffinity = nodeAffinityOf(spec, settings, additions.spec?.affinity?.nodeAffinity);
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -106,7 +107,7 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
     spec: {
       ...additions.spec,
       tolerations: tolerationsOf(additions.spec),
-      ...(gpus ? { affinity: { ...additions.spec?.affinity, nodeAffinity: gpus } } : {}),
+      ...(nodeAffinity ? { affinity: { ...additions.spec?.affinity, nodeAffinity } } : {}),
       restartPolicy: "Never",
       // the pod's first process is not the worker's, so that it has the usual effect of signals
       shareProcessNamespace: true,
@@ -160,19 +161,33 @@ const mebibytes = (count: number): string => `${Math.floor(count)}Mi`;
 /** A node's label has a dash for each blank of a type's name. */
 export const labelOf = (type: string): string => type.trim().replace(/\s+/g, "-");
 
-/** Nodes with one of the types, the first ones preferred. */
-function gpuAffinity({ gpuWish }: ImageSpec, { gpuLabel }: PodSettings) {
+/** Nodes with one of the GPU types, the first ones preferred, among those that the operator allows. */
+function nodeAffinityOf({ gpuWish }: ImageSpec, { gpuLabel }: PodSettings, added?: NodeAffinity) {
   if (gpuWish === undefined || gpuWish.count === 0 || gpuWish.types.length === 0) return undefined;
-  const values = gpuWish.types.map(labelOf);
-  const isOne = (of: string[]) => ({ matchExpressions: [{ key: gpuLabel, operator: "In", values: of }] });
+  const types = gpuWish.types.map(labelOf);
+  const isOne = (values: string[]) => ({ key: gpuLabel, operator: "In", values });
+  // each of these terms is enough by itself
+  const terms = added?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [{}];
   return {
-    requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [isOne(values)] },
-    preferredDuringSchedulingIgnoredDuringExecution: values.map((value, rank) => ({
-      weight: Math.max(1, 100 - rank),
-      preference: isOne([value]),
-    })),
+    requiredDuringSchedulingIgnoredDuringExecution: {
+      nodeSelectorTerms: terms.map((term) => ({
+        ...term,
+        matchExpressions: [...(term.matchExpressions ?? []), isOne(types)],
+      })),
+    },
+    preferredDuringSchedulingIgnoredDuringExecution: [
+      ...types.map((type, rank) => ({
+        weight: weightOf(rank, types.length),
+        preference: { matchExpressions: [isOne([type])] },
+      })),
+      ...(added?.preferredDuringSchedulingIgnoredDuringExecution ?? []),
+    ],
   };
 }
+
+/** From 100 for the first to 1 for the last: how full nodes are counts too, and must not outweigh the order. */
+const weightOf = (rank: number, count: number): number =>
+  count === 1 ? 100 : 100 - Math.round((rank * 99) / (count - 1));
 
 const mountOf = ({ target, volumeId }: ImageSpec["mounts"][number]): VolumeMount => ({
   name: claimOf(volumeId),

@@ -1,8 +1,7 @@
-import type { Duplex } from "node:stream";
 import type { Pod, Secret } from "kubernetes-types/core/v1.js";
 import { realTime, type Signal } from "../../clock.js";
 import { limits } from "../../limits/index.js";
-import type { ImageSpec } from "../../provider.js";
+import type { Connect, ImageSpec } from "../../provider.js";
 import { type Cluster, statusOf } from "./api-server/cluster.js";
 import { execIn } from "./api-server/exec.js";
 import { forwardPort } from "./api-server/port-forward.js";
@@ -83,8 +82,7 @@ export class Pods {
   }
 
   /** Connects to a port of a worker's pod. */
-  connect = (workerId: string, port: number): Promise<Duplex> =>
-    forwardPort(this.#cluster, `${this.path}/${nameOf(workerId)}`, port);
+  connect: Connect = ({ id, no }, port) => forwardPort(this.#cluster, `${this.path}/${nameOf(id)}`, port, no);
 
   /** Has a worker's leader asked to stop; its pod and log stay. False if there is no pod. */
   async stop(workerId: string): Promise<boolean> {

@@ -48,7 +48,10 @@ const facts: { readonly [Event in WorkerEvent]: fc.Arbitrary<Facts<Event>> } = {
     { secretHash: why, workerUrl: why, address, handle },
     { requiredKeys: ["secretHash", "workerUrl"] },
   ),
-  start: fc.record({ startedAt: at, imageAt: at, madeAt: at, address, handle }, { requiredKeys: ["startedAt"] }),
+  start: fc.record(
+    { startedAt: at, placedAt: at, imageAt: at, madeAt: at, address, handle },
+    { requiredKeys: ["startedAt"] },
+  ),
   freeze: fc.constant({}),
   askToStop: fc.record({ askedAt: at }),
   kill: fc.record({ killAt: at, exit }),

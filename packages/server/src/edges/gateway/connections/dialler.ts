@@ -55,7 +55,7 @@ export class Dialler {
   reach(row: Worker): Reach | undefined {
     const address = dialled(row, this.#here.hostNo);
     const connect = this.#here.clusters.find(({ no }) => no === row.hostNo)?.connect;
-    return address && connect ? { ...address, connect: (port) => connect(row.id, port) } : address;
+    return address && connect ? { ...address, connect: (port) => connect(row, port) } : address;
   }
 
   /** Asks a worker for its health. */
@@ -111,7 +111,7 @@ async function ping({ host, healthPort, connect }: Reach): Promise<PingAnswer> {
   try {
     stream = await connect?.(healthPort);
   } catch (error) {
-    return error instanceof RouteAway ? "unreached" : "failed";
+    return error instanceof RouteAway ? { unreached: error.message } : "failed";
   }
   return new Promise((resolve) => {
     const request = get({

@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { realTime } from "../../../clock.js";
 import { findAccess } from "./access.js";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
@@ -108,7 +109,12 @@ describe("An exec plugin", () => {
     const { credential } = found(plugin(print("2999-01-01T00:00:00Z")));
     const both = await Promise.all([credential(), credential()]);
     expect([...both, await credential()].map(({ token }) => token)).toEqual(["t1", "t1", "t1"]);
+    // one that was refused although it is new would be refused again
+    expect(await credential(true)).toMatchObject({ token: "t1" });
+    const now = realTime.monotonicMs();
+    vi.spyOn(realTime, "monotonicMs").mockReturnValue(now + 11_000);
     expect(await credential(true)).toMatchObject({ token: "t2" });
+    vi.restoreAllMocks();
   });
 
   it("is asked again when its credential is about to expire", async () => {

@@ -25,13 +25,10 @@ export class ClusterRefusal extends Error {
 /** The API server does not answer, or can do nothing now. The message may be shown to users, the detail to operators. */
 export class ClusterAway extends Error {
   readonly detail: string;
-  /** The HTTP status, if it has answered. */
-  readonly status: number | undefined;
 
-  constructor(message: string, detail = message, status?: number) {
+  constructor(message: string, detail = message) {
     super(message);
     this.detail = detail;
-    this.status = status;
   }
 }
 
@@ -66,6 +63,8 @@ export class Cluster {
   readonly #access: Access;
   #connections: Connections | undefined;
   readonly #line = new FairLine(limits.clusterConnectionsMax);
+  /** Nodes take part in opening WebSockets: slow ones must not hold up calls. */
+  readonly #opening = new FairLine(limits.clusterConnectionsMax);
 
   constructor(access: Access) {
     this.#access = access;
@@ -90,37 +89,40 @@ export class Cluster {
     return (await this.#send("GET", path, { ...call, lasts: true })).body;
   }
 
-  /** Opens a WebSocket for as long as `use` takes; it is paused until `use` resumes it. Throws as {@link ask} does. */
-  withSocket<T>(path: string, use: (socket: WebSocket) => Promise<T>): Promise<T> {
-    return this.#line.do(0, async () => {
-      const socket = await this.#socket(path);
-      try {
-        return await use(socket);
-      } finally {
-        socket.terminate(); // one that is closed waits for the other side's word, which may never come
-      }
+  /**
+   * Opens a WebSocket, which the caller closes; it is paused until it is resumed. Those of different `lane` take turns.
+   * Throws as {@link ask} does.
+   */
+  async openSocket(path: string, lane: number): Promise<WebSocket> {
+    const late = realTime.abortAfter(limits.clusterSocketMs);
+    const giveUp = new Promise<never>((_, reject) => {
+      late.addEventListener("abort", () => reject(this.#away(new Error("it does not answer in time"))), { once: true });
     });
+    giveUp.catch(() => {});
+    const opened = this.#opening.do(lane, async () => {
+      if (late.aborted) throw this.#away(new Error("too much waits for it"));
+      return this.#socket(path, late);
+    });
+    return Promise.race([opened, giveUp]);
   }
 
-  /** Opens a WebSocket that the caller closes; it is paused until it is resumed. Throws as {@link ask} does. */
-  openSocket = (path: string): Promise<WebSocket> => this.#line.do(0, () => this.#socket(path));
-
-  async #socket(path: string): Promise<WebSocket> {
+  async #socket(path: string, signal: AbortSignal): Promise<WebSocket> {
     try {
-      return await this.#trySocket(path, await this.#credential());
+      return await this.#trySocket(path, signal, await this.#credential());
     } catch (error) {
       if (statusOf(error) !== 401) throw error;
-      return this.#trySocket(path, await this.#credential(true));
+      return this.#trySocket(path, signal, await this.#credential(true));
     }
   }
 
-  async #trySocket(path: string, credential: Credential): Promise<WebSocket> {
+  async #trySocket(path: string, signal: AbortSignal, credential: Credential): Promise<WebSocket> {
     const { proxy } = this.#access;
     try {
       return await openSocket(`${this.server.replace(/^http/, "ws")}${path}`, {
         tls: this.#tlsFor(credential),
         headers: { "user-agent": "millrace", ...authorizationOf(credential) },
         proxy,
+        signal,
       });
     } catch (error) {
       throw error instanceof SocketRefused ? this.#refusal(error.status, error.text) : this.#away(error);
@@ -224,8 +226,7 @@ export class Cluster {
     // busy, or a server behind it is down: it may be asked again. A 404 without its words is a proxy's
     if (status === 429 || status >= 500 || (status === 404 && reason === undefined)) {
       const said = `${status} ${message.slice(0, 200)}`.trim();
-      const short = "the cluster cannot do it now";
-      return new ClusterAway(short, `the cluster at ${this.server} cannot do it now: ${said}`, status);
+      return new ClusterAway("the cluster cannot do it now", `the cluster at ${this.server} cannot do it now: ${said}`);
     }
     return new ClusterRefusal(status, reason ?? "", message || `status ${status}`);
   }

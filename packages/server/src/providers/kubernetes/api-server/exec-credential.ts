@@ -34,7 +34,7 @@ const versionDefault = "client.authentication.k8s.io/v1";
 
 /** Credentials printed by a command, as cloud providers' kubeconfigs have them: kept until shortly before they expire. */
 export function execCredential(entry: ExecEntry, cluster: { server: string; ca: string | undefined }) {
-  let kept: { readonly credential: Credential; readonly untilMs: number } | undefined;
+  let kept: { readonly credential: Credential; readonly untilMs: number; readonly at: number } | undefined;
   let running: Promise<Credential> | undefined;
 
   async function renew(): Promise<Credential> {
@@ -43,12 +43,14 @@ export function execCredential(entry: ExecEntry, cluster: { server: string; ca: 
     const credential = { token: status.token, cert: status.clientCertificateData, key: status.clientKeyData };
     const expiresAt =
       status.expirationTimestamp === undefined ? Number.POSITIVE_INFINITY : Date.parse(status.expirationTimestamp);
-    kept = { credential, untilMs: expiresAt - limits.credentialAheadMs };
+    kept = { credential, untilMs: expiresAt - limits.credentialAheadMs, at: realTime.monotonicMs() };
     return credential;
   }
 
   return async (isRefused = false): Promise<Credential> => {
-    if (!isRefused && kept && realTime.wallMs() < kept.untilMs) return kept.credential;
+    // one that is refused although it is new would be refused again
+    const isFresh = kept && realTime.monotonicMs() - kept.at < limits.credentialAgainMs;
+    if (kept && (isRefused ? isFresh : realTime.wallMs() < kept.untilMs)) return kept.credential;
     running ??= renew().finally(() => {
       running = undefined;
     });

@@ -17,6 +17,9 @@ interface Status {
   readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
 }
 
+/** Commands take turns with connections to workers, whose lanes are above it. */
+const execLane = 0;
+
 /** The channel on which Kubernetes says how the command ended. */
 const statusChannel = 3;
 
@@ -29,7 +32,12 @@ export async function execIn(
 ): Promise<ExecEnd> {
   const query = new URLSearchParams({ container, stderr: "true" });
   for (const word of command) query.append("command", word);
-  return cluster.withSocket(`${pod}/exec?${query}`, async (socket) => endIn(await statusOn(socket)));
+  const socket = await cluster.openSocket(`${pod}/exec?${query}`, execLane);
+  try {
+    return endIn(await statusOn(socket));
+  } finally {
+    socket.terminate(); // one that is closed waits for the other side's word, which may never come
+  }
 }
 
 /** Resolves with what the status channel says; rejects if the connection ends before, or nothing is said for long. */

@@ -1,24 +1,28 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import {
   type AddressInfo,
   connect as connectTo,
-  createServer as createProxy,
+  createServer as createTcpServer,
   type Socket,
   type Server as TcpServer,
 } from "node:net";
 import type { Duplex } from "node:stream";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
+import { realTime } from "../../../clock.js";
 import { RouteAway } from "../../../domain/workers/worker-address.js";
 import { accessTo } from "./access-fixture.js";
 import { Cluster } from "./cluster.js";
 import { forwardPort } from "./port-forward.js";
+import { forAddress, forName, key } from "./tls-fixture.js";
 
 const port = 8_080;
 const endings: (() => void)[] = [];
 afterEach(() => {
   for (const end of endings.splice(0)) end();
+  vi.restoreAllMocks();
 });
 
 /** Listens on a port of loopback until the test ends. */
@@ -58,7 +62,7 @@ async function refusing(status: number, reason = "", refusals = Number.POSITIVE_
 }
 
 async function forwarded(url: string, given: Parameters<typeof accessTo>[1] = {}): Promise<Duplex> {
-  const stream = await forwardPort(new Cluster(accessTo(url, given)), "/api/v1/namespaces/n/pods/p", port);
+  const stream = await forwardPort(new Cluster(accessTo(url, given)), "/api/v1/namespaces/n/pods/p", port, 1);
   endings.push(() => stream.destroy());
   return stream;
 }
@@ -142,21 +146,63 @@ it("A port that nobody listens on was reached by nothing; a connection that brea
   expect([error.message, error.syscall]).toEqual(["the connection through the cluster's API server broke", undefined]);
 });
 
-it("An API server that is away or busy says nothing of the worker; a pod that is gone, or its node, does", async () => {
+it("A reply that came before the connection failed is read to its end, however slowly", async () => {
+  const { url } = await apiServer((socket) => {
+    socket.send(data("HTTP/1.1 413 "));
+    socket.send(data("Content Too Large"));
+    socket.send(complaint("connection reset by peer"));
+    socket.close(1_011);
+  });
+  const stream = await forwarded(url);
+  await new Promise((later) => setTimeout(later, 200));
+  const parts: Buffer[] = [];
+  const failed = once(stream, "error");
+  stream.on("data", (part) => parts.push(part));
+  expect((await failed)[0]).toMatchObject({ message: "connection reset by peer" });
+  expect(Buffer.concat(parts).toString()).toBe("HTTP/1.1 413 Content Too Large");
+});
+
+it("Only that its pod is gone says something of a worker; anything else that is refused does not", async () => {
   const gone = await listening(createServer());
   for (const end of endings.splice(0)) end();
   await expect(forwarded(`http://127.0.0.1:${gone}`)).rejects.toBeInstanceOf(RouteAway);
-  for (const status of [429, 503]) await expect(forwarded(await refusing(status))).rejects.toBeInstanceOf(RouteAway);
-  for (const [status, reason] of [
-    [404, "NotFound"],
-    [403, "Forbidden"],
-    [500, ""],
-    [502, ""],
-  ] as const) {
-    const failed = forwarded(await refusing(status, reason));
-    await expect(failed).rejects.toMatchObject({ syscall: "connect" });
-    await expect(failed).rejects.not.toBeInstanceOf(RouteAway);
-  }
+  for (const status of [302, 403, 407, 429, 500, 502, 503])
+    await expect(forwarded(await refusing(status, "Any"))).rejects.toBeInstanceOf(RouteAway);
+  const failed = forwarded(await refusing(404, "NotFound"));
+  await expect(failed).rejects.toMatchObject({ syscall: "connect" });
+  await expect(failed).rejects.not.toBeInstanceOf(RouteAway);
+});
+
+it("What never answers, be it the API server or a proxy, is given up, and holds up nothing else", async () => {
+  vi.spyOn(realTime, "abortAfter").mockImplementation(() => AbortSignal.timeout(200));
+  const mute = await listening(createTcpServer(() => {}));
+  await expect(forwarded(`http://127.0.0.1:${mute}`)).rejects.toThrow(/in time/);
+  const { url } = await apiServer(() => {});
+  const cluster = new Cluster(accessTo(url, { proxy: `http://127.0.0.1:${mute}` }));
+  const many = Array.from({ length: 100 }, () => forwardPort(cluster, "/p", port, 1));
+  for (const each of await Promise.allSettled(many)) expect(each.status).toBe("rejected");
+  await expect(forwardPort(cluster, "/p", port, 2)).rejects.toThrow(/in time/);
+});
+
+it("Through a proxy the API server's own name or address is looked for in its certificate", async () => {
+  const through = async (cert: string) => {
+    const sockets = new WebSocketServer({ noServer: true });
+    const server = createSecureServer({ key, cert }).on("upgrade", (request, socket, head) =>
+      sockets.handleUpgrade(request, socket, head, (accepted) => {
+        for (const channel of [0, 1]) accepted.send(Buffer.from([channel, port & 255, port >> 8]));
+        accepted.send(data("well"));
+        accepted.close();
+      }),
+    );
+    const target = await listening(server);
+    const proxy = createServer().on("connect", (_: unknown, client: Socket) => {
+      client.write("HTTP/1.1 200 OK\r\n\r\n");
+      join(client, target);
+    });
+    return forwarded(`https://127.0.0.1:${target}`, { ca: cert, proxy: `http://localhost:${await listening(proxy)}` });
+  };
+  expect(await textOf(await through(forAddress))).toBe("well");
+  await expect(through(forName)).rejects.toThrow(/altname/i);
 });
 
 it("A token that is no longer accepted is renewed once", async () => {
@@ -183,7 +229,7 @@ it("The kubeconfig's proxy is used, be it of HTTP or SOCKS", async () => {
   });
   expect(await textOf(await forwarded(url, { proxy: `http://127.0.0.1:${await listening(http)}` }))).toBe("through");
 
-  const socks = createProxy((client) => {
+  const socks = createTcpServer((client) => {
     client.once("data", () => {
       client.write(Buffer.from([5, 0])); // no password
       client.once("data", (asked: Buffer) => {

@@ -1,8 +1,9 @@
 import { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
+import { realTime } from "../../../clock.js";
 import { RouteAway } from "../../../domain/workers/worker-address.js";
 import { limits } from "../../../limits/index.js";
-import { type Cluster, ClusterAway, detailOf } from "./cluster.js";
+import { type Cluster, detailOf, statusOf } from "./cluster.js";
 
 /** The channels of the one port that is forwarded. */
 const dataChannel = 0;
@@ -11,17 +12,17 @@ const errorChannel = 1;
 const portBytes = 2;
 
 /**
- * Connects to a port of a pod through the API server. Throws {@link RouteAway} if that does not answer or is busy. A port
- * that nobody listens on is told afterwards: the connection is then destroyed with an error whose `syscall` is `connect`,
- * like the errors that are thrown here.
+ * Connects to a port of a pod through the API server. Throws an error whose `syscall` is `connect`: {@link RouteAway},
+ * unless the pod is gone. A port that nobody listens on is told afterwards: the connection is then destroyed with such an
+ * error.
  */
-export async function forwardPort(cluster: Cluster, pod: string, port: number): Promise<Duplex> {
+export async function forwardPort(cluster: Cluster, pod: string, port: number, lane: number): Promise<Duplex> {
   try {
-    return new ForwardedPort(await cluster.openSocket(`${pod}/portforward?ports=${port}`));
+    return new ForwardedPort(await cluster.openSocket(`${pod}/portforward?ports=${port}`, lane));
   } catch (error) {
-    const isNodes = error instanceof ClusterAway && [500, 502, 504].includes(error.status ?? 0);
-    if (error instanceof ClusterAway && !isNodes) throw new RouteAway(error.detail);
-    throw Object.assign(new Error(detailOf(error), { cause: error }), { syscall: "connect" });
+    // whatever else it says, a proxy's words included, is not about the worker
+    if (statusOf(error) !== 404) throw new RouteAway(detailOf(error));
+    throw Object.assign(new Error("its pod is gone", { cause: error }), { syscall: "connect" });
   }
 }
 
@@ -29,6 +30,8 @@ class ForwardedPort extends Duplex {
   readonly #socket: WebSocket;
   readonly #begun = new Set<number>();
   #hasData = false;
+  /** Why the connection ends, once what has come is read. */
+  #failure: Error | undefined;
 
   constructor(socket: WebSocket) {
     super({ allowHalfOpen: false });
@@ -37,8 +40,8 @@ class ForwardedPort extends Duplex {
     socket.once("error", (error) => this.destroy(error));
     // the pod has closed the connection; a half-closed one is not a thing here
     socket.once("close", (code) => {
-      if (code === cutOff) this.destroy(new Error("the connection through the cluster's API server broke"));
-      else this.push(null);
+      if (inOrder.includes(code)) this.push(null);
+      else this.#fail(new Error("the connection through the cluster's API server broke"));
     });
   }
 
@@ -48,16 +51,24 @@ class ForwardedPort extends Duplex {
       this.#begun.add(channel);
       if (message.length <= 1 + portBytes) return;
     }
-    if (channel === errorChannel) this.#fail(message.toString("utf8", 1).slice(0, limits.clusterMessageCharsMax));
+    if (channel === errorChannel) this.#complain(message.toString("utf8", 1).slice(0, limits.clusterMessageCharsMax));
     if (channel !== dataChannel || message.length === 1) return;
     this.#hasData = true;
     if (!this.push(message.subarray(1))) this.#socket.pause();
   }
 
-  #fail(message: string): void {
+  #complain(message: string): void {
     // nothing was sent to a worker that does not listen
     const isUnsent = !this.#hasData && /connection refused/i.test(message);
-    this.destroy(Object.assign(new Error(message), isUnsent ? { syscall: "connect" } : {}));
+    this.#fail(Object.assign(new Error(message), isUnsent ? { syscall: "connect" } : {}));
+  }
+
+  /** What came before belongs to the reader, who may be slow. */
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    if (this.destroyed) return;
+    if (this.readableLength === 0) this.destroy(this.#failure);
+    else realTime.after(limits.portForwardDrainMs, () => this.#fail(error));
   }
 
   override _read(): void {
@@ -86,5 +97,5 @@ class ForwardedPort extends Duplex {
 }
 
 const dataPrefix = Buffer.from([dataChannel]);
-/** The code of a WebSocket that ended without a closing word. */
-const cutOff = 1_006;
+/** The codes of WebSockets that were closed in order, with or without a code. */
+const inOrder = [1_000, 1_005];
