@@ -40,13 +40,22 @@ afterAll(async () => {
 });
 
 /** A node that exists only in the API. Its labels are those that GPU feature discovery sets. */
-function addGpuNode(): void {
-  const labels = { "nvidia.com/gpu.product": "NVIDIA-Test-9000-80GB", "nvidia.com/gpu.memory": "81920" };
-  cluster.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "gpus", labels } });
+function addGpuNode(name = "gpus", product = "NVIDIA-Test-9000-80GB"): void {
+  const labels = { "nvidia.com/gpu.product": product, "nvidia.com/gpu.memory": "81920" };
+  cluster.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels } });
   const allocatable = { cpu: "8", memory: "64Gi", pods: "10", "nvidia.com/gpu": "4" };
   const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady" }];
   const status = JSON.stringify({ status: { allocatable, capacity: allocatable, conditions } });
-  cluster.kubectl("patch", "node", "gpus", "--subresource=status", "--type=merge", `--patch=${status}`);
+  cluster.kubectl("patch", "node", name, "--subresource=status", "--type=merge", `--patch=${status}`);
+}
+
+/** Removes pods without the word of a kubelet, which these nodes do not have. */
+function removePods(...which: string[]): void {
+  const names = cluster
+    .kubectl("get", "pods", `--namespace=${namespace}`, ...which, "--output=name")
+    .split("\n")
+    .filter(Boolean);
+  for (const name of names) cluster.kubectl("delete", name, `--namespace=${namespace}`, "--grace-period=0", "--force");
 }
 
 /** An endpoint whose worker needs all processors of a machine. */
@@ -57,7 +66,9 @@ const containers = () => engine.docker("ps", "--quiet").split("\n").filter(Boole
 /** Pods that a node has taken. */
 const placed = () => podsIn(cluster).filter((line) => !line.endsWith(" Pending")).length;
 
-it("shows the GPUs of the cluster's nodes, and endpoints may ask for their types", { timeout: 120_000 }, async () => {
+it("shows the GPUs of the cluster's nodes, and endpoints may ask for their types, in order", {
+  timeout: 240_000,
+}, async () => {
   const hosts = async () => (await call(server, "GET", "/v1/hosts")).body as { cluster?: { gpuTypes?: object[] } }[];
   const gpuTypes = await until(async () => (await hosts()).flatMap(({ cluster }) => cluster?.gpuTypes ?? [])[0]);
   expect(gpuTypes).toEqual({ name: "NVIDIA Test 9000 80GB", memoryInGb: 80, count: 4, held: 0 });
@@ -69,10 +80,33 @@ it("shows the GPUs of the cluster's nodes, and endpoints may ask for their types
   const metrics = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${server.key}` } });
   expect(await metrics.text()).toMatch(/millrace_gpus\{state="held"\} 3\n/);
   await remove(endpoint);
-  // no kubelet says that it is gone
-  for (const name of podsIn(cluster).map((line) => line.split(" ")[0] as string))
-    cluster.kubectl("delete", "pod", name, `--namespace=${namespace}`, "--grace-period=0", "--force");
+  removePods();
   cluster.kubectl("delete", "node", "gpus");
+});
+
+it("a GPU type that comes first is preferred, although nodes with another one are empty", {
+  timeout: 120_000,
+}, async () => {
+  addGpuNode("l4", "NVIDIA-L4");
+  addGpuNode("a40", "NVIDIA-A40");
+  const container = { name: "filler", image: "none", resources: { requests: { cpu: "6", memory: "50Gi" } } };
+  const filler = { metadata: { name: "filler" }, spec: { nodeName: "l4", containers: [container] } };
+  cluster.create(`/api/v1/namespaces/${namespace}/pods`, { apiVersion: "v1", kind: "Pod", ...filler });
+  const ours = "--selector=app.kubernetes.io/name=millrace-worker";
+  for (const [gpuTypeIds, node] of [
+    [["NVIDIA L4", "NVIDIA A40"], "l4"],
+    [["NVIDIA A40", "NVIDIA L4"], "a40"],
+  ]) {
+    const asking = { computeType: "GPU", gpuCount: 1, gpuTypeIds, place: "cluster" };
+    const endpoint = await makeEndpoint(server, image, { ...asking, workersMin: 1, workersMax: 1 });
+    const nodes = () =>
+      cluster.kubectl("get", "pods", `--namespace=${namespace}`, ours, "--output=jsonpath={.items[*].spec.nodeName}");
+    await expect.poll(nodes, { timeout: 30_000 }).toBe(node);
+    await remove(endpoint);
+    removePods(ours);
+  }
+  removePods();
+  cluster.kubectl("delete", "node", "l4", "a40");
 });
 
 it("overflows from a full machine to the cluster, and back", { timeout: 300_000 }, async () => {

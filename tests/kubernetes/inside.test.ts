@@ -17,6 +17,7 @@ import { makeServerImage } from "./server-image.js";
  * Follows docs/guide/kubernetes.md with the servers in the cluster, and goes on with what it has installed. The cluster
  * has neither a proxy for services nor names: forwarders stand for the former, and addresses for the latter.
  */
+const serverImage = "registry.example/me/millrace:v1";
 let cluster: TestCluster;
 let postgres: TestPostgres;
 let commands: string;
@@ -29,7 +30,7 @@ let learning: NodeJS.Timeout;
 const forwarders: Forwarder[] = [];
 beforeAll(async () => {
   cluster = await pythonCluster(workerImage, handler);
-  makeServerImage(cluster, "registry.example/me/millrace:v1");
+  makeServerImage(cluster, serverImage);
   postgres = await startPostgres();
   const { gateway } = cluster;
   const forward = async (...asked: Parameters<typeof startForwarder>) => {
@@ -113,8 +114,9 @@ it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000
 function caller() {
   const secret = cluster.kubectl("get", "secret", "millrace", "--namespace=millrace", "--output=json");
   const key = Buffer.from(JSON.parse(secret).data.MILLRACE_API_KEY, "base64").toString();
-  return (method: string, path: string, body?: object) =>
+  const ask = (method: string, path: string, body?: object) =>
     call({ url, key }, method, path, body, { connection: "close" });
+  return Object.assign(ask, { key });
 }
 
 it("no request and no job notices that its servers are replaced", { timeout: 240_000 }, async () => {
@@ -139,6 +141,20 @@ it("no request and no job notices that its servers are replaced", { timeout: 240
   expect([...seen].filter((each) => each !== "IN_PROGRESS" && each !== "COMPLETED")).toEqual([]);
   await until(async () => (await status()).status === "COMPLETED", 60_000);
   expect(await status()).toMatchObject({ output: { echo: "long" }, retries: 0 });
+});
+
+it("sends requests of load balancing endpoints to its workers", { timeout: 120_000 }, async () => {
+  const ask = caller();
+  const code = "require('node:http').createServer((_, reply) => reply.end('from the pod')).listen(process.env.PORT)";
+  const template = { name: "http", imageName: serverImage, isServerless: true, dockerEntrypoint: ["node"] };
+  const { id: templateId } = (await ask("POST", "/v1/templates", { ...template, dockerStartCmd: ["-e", code] })).body;
+  const settings = { name: "http", templateId, type: "LB", computeType: "CPU", vcpuCount: 1, workersMax: 1 };
+  const { id } = (await ask("POST", "/v1/endpoints", { ...settings, scalerType: "REQUEST_COUNT", scalerValue: 4 }))
+    .body;
+  const key = ask.key;
+  const reply = await fetch(`${url}/lb/${id}/any`, { headers: { authorization: `Bearer ${key}` } });
+  expect([reply.status, await reply.text()]).toEqual([200, "from the pod"]);
+  expect((await ask("DELETE", `/sdk/v1/endpoints/${id}`)).status).toBeLessThan(300);
 });
 
 it("runs workers in further clusters, its own among them", { timeout: 240_000 }, async () => {

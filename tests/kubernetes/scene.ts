@@ -13,8 +13,12 @@ export const clusterStartMs = 1_200_000;
 export const namespace = "workers";
 
 /** Starts a cluster whose node has an image with the stock Python worker and a handler. */
-export async function pythonCluster(image: string, handler: string): Promise<TestCluster> {
-  const cluster = await startCluster();
+export async function pythonCluster(
+  image: string,
+  handler: string,
+  settings: NonNullable<Parameters<typeof startCluster>[0]>["settings"] = {},
+): Promise<TestCluster> {
+  const cluster = await startCluster({ settings });
   const folder = mkdtempSync(join(tmpdir(), "millrace-image-"));
   writeFileSync(join(folder, "handler.py"), handler);
   makePythonImage(cluster, image, { handler: join(folder, "handler.py"), venv: venv(), programs: ["/bin/sh"] });
