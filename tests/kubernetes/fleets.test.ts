@@ -43,10 +43,18 @@ afterAll(async () => {
 function addGpuNode(name = "gpus", product = "NVIDIA-Test-9000-80GB"): void {
   const labels = { "nvidia.com/gpu.product": product, "nvidia.com/gpu.memory": "81920" };
   cluster.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels } });
-  const allocatable = { cpu: "8", memory: "64Gi", pods: "10", "nvidia.com/gpu": "4" };
+  const allocatable = {
+    cpu: "8",
+    memory: "64Gi",
+    pods: "10",
+    "ephemeral-storage": "100Gi",
+    "nvidia.com/gpu": "4",
+  };
   const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady" }];
   const status = JSON.stringify({ status: { allocatable, capacity: allocatable, conditions } });
   cluster.kubectl("patch", "node", name, "--subresource=status", "--type=merge", `--patch=${status}`);
+  // a new node is closed until a controller has seen it
+  cluster.kubectl("patch", "node", name, "--type=merge", '--patch={"spec":{"taints":[]}}');
 }
 
 /** Removes pods without the word of a kubelet, which these nodes do not have. */
@@ -89,7 +97,7 @@ it("a GPU type that comes first is preferred, although nodes with another one ar
 }, async () => {
   addGpuNode("l4", "NVIDIA-L4");
   addGpuNode("a40", "NVIDIA-A40");
-  const container = { name: "filler", image: "none", resources: { requests: { cpu: "6", memory: "50Gi" } } };
+  const container = { name: "filler", image: "none", resources: { requests: { cpu: "6", memory: "30Gi" } } };
   const filler = { metadata: { name: "filler" }, spec: { nodeName: "l4", containers: [container] } };
   cluster.create(`/api/v1/namespaces/${namespace}/pods`, { apiVersion: "v1", kind: "Pod", ...filler });
   const ours = "--selector=app.kubernetes.io/name=millrace-worker";

@@ -81,7 +81,7 @@ it("A WebSocket is open both ways for as long as both want it", { timeout: 60_00
 it("An API server that is away costs no worker: requests wait for it", { timeout: 120_000 }, async () => {
   const before = podsIn(cluster);
   await cluster.stop("api");
-  await until(() => server.log().includes("through which it is reached, does not answer"), 30_000);
+  await until(() => server.log().includes("is unhealthy: it cannot be reached: the cluster at"), 30_000);
   const waiting = ask("/patient");
   // longer than a worker may fail to answer
   await new Promise((done) => setTimeout(done, 32_000));
