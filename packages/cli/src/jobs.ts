@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { StatusBody } from "@millrace/api";
 import { jobErrorOf, span } from "@millrace/api/words";
 import type { Calls } from "./calls.js";
-import { type Exit, exits } from "./exit.js";
+import { type Exit, exits, Failure } from "./exit.js";
 import type { Terminal } from "./terminal.js";
 
 /** How long one request for a job's end is held: meanwhile the live line stands still. */
@@ -21,12 +22,11 @@ export async function untilEnd(
   isHopeless: (body: StatusBody) => boolean = () => false,
 ): Promise<StatusBody> {
   const line = terminal.live();
-  const beganAt = performance.now();
   try {
     for (;;) {
       const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${lookMs}`);
       if (isFinal(body) || isHopeless(body)) return body;
-      line.show(awaited(body, performance.now() - beganAt));
+      line.show(awaited(body));
     }
   } finally {
     line.end();
@@ -34,11 +34,12 @@ export async function untilEnd(
 }
 
 /** What a job waits for, or that it runs. */
-export function awaited({ status, queuePosition, waitReason, waitDetail }: StatusBody, ms: number): string {
-  if (status === "IN_PROGRESS") return `running ${span(ms)}`;
+export function awaited(body: StatusBody): string {
+  const { status, delayTime, executionTime, queuePosition, waitReason, waitDetail } = body;
+  if (status === "IN_PROGRESS") return `running ${span(executionTime)}`;
   const position = queuePosition === undefined ? "" : ` · position ${queuePosition + 1}`;
   const why = waitDetail ?? (waitReason as string | undefined)?.replaceAll("_", " ");
-  return `waiting ${span(ms)}${position}${why === undefined ? "" : ` · ${why}`}`;
+  return `waiting ${span(delayTime)}${position}${why === undefined ? "" : ` · ${why}`}`;
 }
 
 /** A job's output as people and pipes read it: a text as it is, anything else as JSON. */
@@ -48,8 +49,30 @@ export const outputText = ({ output }: StatusBody): string =>
 /** Waits for a job's end without a word. */
 export async function ended(calls: Calls, endpoint: string, job: string): Promise<StatusBody> {
   for (;;) {
-    const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${holdMs}`);
+    const body = await patiently(() =>
+      calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${holdMs}`),
+    );
     if (isFinal(body)) return body;
+  }
+}
+
+/** Submits a job, however long the queue or the rate is full. The same idempotency key leads to the same job. */
+export function submitted(calls: Calls, endpoint: string, input: object, key?: string): Promise<StatusBody> {
+  const headers = key === undefined ? {} : { "idempotency-key": key };
+  return patiently(() => calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, { input }, headers));
+}
+
+/** Before what was refused for now is tried again. */
+const refusedMs = 1_000;
+
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Failure) || !error.isForNow) throw error;
+      await sleep(refusedMs);
+    }
   }
 }
 
@@ -60,7 +83,7 @@ export function showEnd(terminal: Terminal, body: StatusBody): Exit {
   if (isDone || terminal.isJson) terminal.result(body, outputText(body));
   else {
     const { summary, trace } = jobErrorOf(error ?? "");
-    terminal.say([`${terminal.styled("red", `✗ ${status}`)}  ${summary}`.trimEnd(), ...trace].join("\n"));
+    terminal.say([`${terminal.styled("red", `✗ ${status}`, "err")}  ${summary}`.trimEnd(), ...trace].join("\n"));
   }
   return isDone ? exits.done : exits.failed;
 }
@@ -69,7 +92,7 @@ export function showEnd(terminal: Terminal, body: StatusBody): Exit {
 export function stateLine(terminal: Terminal, body: StatusBody): string {
   const { id, status, delayTime, executionTime, error } = body;
   const times = `waited ${span(delayTime)}  ran ${span(executionTime)}`;
-  const why = status === "IN_QUEUE" ? awaited(body, delayTime) : times;
+  const why = status === "IN_QUEUE" ? awaited(body) : times;
   const mark =
     { COMPLETED: terminal.styled("green", "✓"), IN_QUEUE: "+", IN_PROGRESS: "·" }[status as string] ??
     terminal.styled("red", "✗");

@@ -100,7 +100,8 @@ export class Terminal {
     const begin = () => line && !isOver && !line.isSpinning && line.start(shown);
     // loaded only for who sees it: that takes longer than most commands
     void import("ora").then(({ default: ora }) => {
-      line = ora({ stream: err as NodeJS.WriteStream, discardStdin: false });
+      const color = this.#isPlain(err) ? false : "cyan";
+      line = ora({ stream: err as NodeJS.WriteStream, discardStdin: false, color });
       if (shown !== "") begin();
     });
     return {
@@ -122,22 +123,31 @@ export class Terminal {
     if (err.isTTY !== true || this.isJson) return { update: () => {}, end: () => {} };
     const beganAt = performance.now();
     const rate = (now: number) => ((now - done) / Math.max(0.001, (performance.now() - beganAt) / 1_000)).toFixed(1);
-    const bar = new SingleBar(
-      { format: "{bar} {value}/{total}  {rate} a second  {eta_formatted} left", stream: err, hideCursor: true },
-      Presets.shades_classic,
-    );
+    const barsize = Math.min(40, Math.max(5, (err.columns ?? 80) - besideBar - 2 * `${total}`.length));
+    const format = "{bar} {value}/{total}  {rate} a second  {eta_formatted} left";
+    const bar = new SingleBar({ format, stream: err, hideCursor: true, barsize }, Presets.shades_classic);
+    const restore = () => bar.stop();
+    process.once("exit", restore); // an interrupted command leaves the terminal as it was
     bar.start(total, done, { rate: "0" });
     return {
       update: (now) => bar.update(now, { rate: rate(now) }),
-      end: () => bar.stop(),
+      end: () => {
+        process.off("exit", restore);
+        bar.stop();
+      },
     };
   }
 
-  /** Coloured on a terminal, unless the user wants no colours. */
-  styled(style: "dim" | "red" | "green" | "yellow" | "bold", text: string): string {
-    return styleText(style, text, { stream: this.#streams.out as NodeJS.WriteStream });
+  /** Coloured on a terminal, unless the user wants no colours; `on` is where it will be written. */
+  styled(style: "dim" | "red" | "green" | "yellow" | "bold", text: string, on: "out" | "err" = "out"): string {
+    return styleText(style, text, { stream: this.#streams[on] as NodeJS.WriteStream });
   }
+
+  #isPlain = (output: Output): boolean => styleText("dim", "x", { stream: output as NodeJS.WriteStream }) === "x";
 }
+
+/** What stands beside a bar, without its two counts. */
+const besideBar = 38;
 
 const noLines = Object.fromEntries(
   ["top", "bottom", "left", "right", "mid"]

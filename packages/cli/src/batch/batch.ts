@@ -1,10 +1,8 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { StatusBody } from "@millrace/api";
 import type { Calls } from "../calls.js";
 import { exits, Failure } from "../exit.js";
-import { ended } from "../jobs.js";
+import { ended, submitted } from "../jobs.js";
 import type { Terminal } from "../terminal.js";
 import { Results } from "./results.js";
 
@@ -17,9 +15,6 @@ export interface Batch {
   /** How many jobs are submitted and have not ended, at most. */
   readonly atOnce: number;
 }
-
-/** Before a submission that was refused because the queue or the rate is full is tried again. */
-const refusedMs = 1_000;
 
 interface Line {
   readonly no: number;
@@ -81,19 +76,12 @@ function inputIn(file: string, no: number, text: string): object {
 }
 
 async function runLine(calls: Calls, { endpoint }: Batch, { no, input }: Line, results: Results): Promise<void> {
-  const { id } = await submitted(calls, endpoint, input, `${results.id}-${no}`);
-  const { status, output, error } = await ended(calls, endpoint, id);
-  results.add({ line: no, id, status, ...(error === undefined ? { output } : { error }) });
-}
-
-/** The same key leads to the same job, so that nothing runs twice. */
-async function submitted(calls: Calls, endpoint: string, input: object, key: string): Promise<StatusBody> {
-  for (;;) {
-    try {
-      return await calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, { input }, { "idempotency-key": key });
-    } catch (error) {
-      if (!(error instanceof Failure) || !error.isForNow) throw error;
-      await sleep(refusedMs);
-    }
+  // the same key leads to the same job, so that nothing runs twice
+  const { id, status, expired } = await submitted(calls, endpoint, input, `${results.id}-${no}`);
+  if (expired) {
+    results.add({ line: no, id, status, error: "its result is not kept any more: the batch was taken up too late" });
+    return;
   }
+  const { output, error, status: end } = await ended(calls, endpoint, id);
+  results.add({ line: no, id, status: end, ...(error === undefined ? { output } : { error }) });
 }

@@ -58,8 +58,8 @@ export class Results {
     for (const line of whole.split("\n")) if (line !== "") this.#note(JSON.parse(line) as Result);
   }
 
-  #note({ line, status }: Result): void {
+  #note({ line, status, error }: Result): void {
     this.#done.add(line);
-    if (status !== "COMPLETED") this.failed++;
+    if (status !== "COMPLETED" || error !== undefined) this.failed++;
   }
 }

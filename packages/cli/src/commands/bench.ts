@@ -5,7 +5,7 @@ import { count } from "../count.js";
 import { endpointId } from "../endpoints.js";
 import { exits } from "../exit.js";
 import { readInput } from "../input.js";
-import { ended } from "../jobs.js";
+import { ended, submitted } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
@@ -38,7 +38,7 @@ export function benchCommand(program: Command, tools: Tools): void {
         while (begun < options.jobs) {
           begun++;
           const sentAt = performance.now();
-          const { id } = await calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, { input });
+          const { id } = await submitted(calls, endpoint, input);
           const body = await ended(calls, endpoint, id);
           measured.push({ body, totalMs: performance.now() - sentAt });
           bar.update(measured.length);

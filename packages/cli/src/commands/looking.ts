@@ -3,7 +3,7 @@ import { eventsOf } from "@millrace/api/client";
 import { ago, shortName, span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
-import { exits } from "../exit.js";
+import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";
 import { harmless, type Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
@@ -127,11 +127,17 @@ function logs(program: Command, tools: Tools): void {
         return;
       }
       tools.interrupted.addEventListener("abort", () => process.exit(exits.interrupted));
-      for await (const events of eventsOf(reply)) {
-        for (const { event, data } of events) {
-          if (event === "line" || event === "note") show(terminal, JSON.parse(data));
-          if (event === "end") return;
+      const again = `millrace logs ${given} -f${options.job ? ` --job ${options.job}` : ""}`;
+      try {
+        for await (const events of eventsOf(reply)) {
+          for (const { event, data } of events) {
+            if (event === "line" || event === "note") show(terminal, JSON.parse(data));
+            if (event === "end") return;
+          }
         }
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error; // the connection is gone
+        throw new Failure(exits.unreachable, `The connection to ${calls.url} broke.`, `${again} --since 1m`);
       }
     });
 }

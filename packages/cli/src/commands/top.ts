@@ -2,12 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Endpoint, HealthBody, Worker } from "@millrace/api";
 import type { Command } from "commander";
 import type { Calls } from "../calls.js";
-import { listEndpoints } from "../endpoints.js";
 import { jsonNote } from "../json-note.js";
 import type { Column } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
-/** How many endpoints one screen has: each is asked for every second. */
+/** How many endpoints one screen has. */
 const shownMost = 40;
 const askedAtOnce = 8;
 const lookMs = 1_000;
@@ -48,38 +47,40 @@ export function topCommand(program: Command, tools: Tools): void {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const { out } = tools.streams;
       if (once || terminal.isJson || out.isTTY !== true) {
-        terminal.table(await look(calls), columns, "No endpoints. millrace deploy FOLDER");
+        terminal.table((await look(calls)).rows, columns, "No endpoints. millrace deploy FOLDER");
         return;
       }
       const { createLogUpdate } = await import("log-update");
       const screen = createLogUpdate(out as NodeJS.WriteStream);
       while (!tools.interrupted.aborted) {
-        const rows = await look(calls);
-        const busy = rows.reduce((sum, { health }) => sum + health.jobs.inProgress, 0);
-        const waiting = rows.reduce((sum, { health }) => sum + health.jobs.inQueue, 0);
+        const { rows, waiting, running, more } = await look(calls);
         const gpus = rows.reduce((sum, row) => sum + row.gpus, 0);
-        const counts = `${waiting} waiting   ${busy} running   ${gpus} GPUs in use`;
+        const counts = `${waiting} waiting   ${running} running   ${gpus} GPUs in use`;
         const head = `${calls.url}   ${counts}   ${new Date().toTimeString().slice(0, 8)}`;
-        screen(`${terminal.styled("bold", head)}\n\n${terminal.tableText(rows, columns)}`);
+        screen(
+          `${terminal.styled("bold", head)}\n\n${terminal.tableText(rows, columns)}${more > 0 ? `\n\nand ${more} more with less to do` : ""}`,
+        );
         await sleep(lookMs);
       }
     });
 }
 
-/** The endpoints with most to do, a few asked at a time. */
-async function look(calls: Calls): Promise<Row[]> {
-  const waiting: Endpoint[] = (await listEndpoints(calls)).slice(0, shownMost);
-  const rows: Row[] = [];
+/** The endpoints with most to do, and what all of them have. */
+async function look(calls: Calls): Promise<{ rows: Row[]; waiting: number; running: number; more: number }> {
+  const all = await calls.call<(Endpoint & { health: HealthBody })[]>("GET", "/v1/endpoints?includeHealth=true");
+  const sum = (of: (jobs: HealthBody["jobs"]) => number) =>
+    all.reduce((total, { health }) => total + of(health.jobs), 0);
+  const load = ({ health }: { health: HealthBody }) => health.jobs.inQueue + health.jobs.inProgress;
+  all.sort((one, other) => load(other) - load(one) || (one.name < other.name ? -1 : 1));
+  const shown = all.slice(0, shownMost);
+  const rows: Row[] = shown.map(({ name, health }) => ({ name, health, gpus: 0 }));
+  const left = shown.entries();
   const askOnAndOn = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const { id, name } = next;
-      const health = await calls.call<HealthBody>("GET", `/v2/${id}/health`);
-      rows.push({ name, health, gpus: await gpusOf(calls, id, health) });
-    }
+    for (const [n, { id, name, health }] of left) rows[n] = { name, health, gpus: await gpusOf(calls, id, health) };
   };
   await Promise.all(Array.from({ length: askedAtOnce }, askOnAndOn));
-  const load = ({ health }: Row) => health.jobs.inQueue + health.jobs.inProgress;
-  return rows.sort((one, other) => load(other) - load(one) || (one.name < other.name ? -1 : 1));
+  const counts = { waiting: sum(({ inQueue }) => inQueue), running: sum(({ inProgress }) => inProgress) };
+  return { rows, ...counts, more: all.length - shown.length };
 }
 
 /** How many GPUs an endpoint's workers have; without workers nothing is asked. */
