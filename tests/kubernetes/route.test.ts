@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { WebSocket } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeNodeImage } from "../../scripts/images.mjs";
+import { writeKubeconfig } from "../../scripts/kubernetes/certificates.mjs";
 import { startCluster, type TestCluster } from "../../scripts/kubernetes/cluster.mjs";
 import { call, makeEndpoint, root, type TestServer, until } from "../harness.js";
 import { clusterStartMs, namespace, podsIn, startClusterServer } from "./scene.js";
@@ -12,11 +13,16 @@ const image = "millrace.test/node:1";
 let cluster: TestCluster;
 let server: TestServer;
 let endpoint: string;
+/** Of the account that the guide makes. */
+let KUBECONFIG: string;
 beforeAll(async () => {
   cluster = await startCluster();
   makeNodeImage(cluster, image, { handler: join(root, "tests/lb/echo.mjs") });
   cluster.kubectl("create", "namespace", namespace);
-  server = await startClusterServer(cluster);
+  cluster.kubectl("apply", `--namespace=${namespace}`, `--filename=${join(root, "deploy/kubernetes/rights.yaml")}`);
+  const token = cluster.kubectl("create", "token", "millrace", `--namespace=${namespace}`);
+  KUBECONFIG = writeKubeconfig(cluster.home, "rights", { api: new URL(cluster.url).port, user: { token } });
+  server = await startClusterServer(cluster, { KUBECONFIG });
   endpoint = await balanced(server);
 }, clusterStartMs);
 afterAll(async () => {
@@ -81,7 +87,13 @@ it("A WebSocket is open both ways for as long as both want it", { timeout: 60_00
 it("An API server that is away costs no worker: requests wait for it", { timeout: 120_000 }, async () => {
   const before = podsIn(cluster);
   await cluster.stop("api");
-  await until(() => server.log().includes("is unhealthy: it cannot be reached: the cluster at"), 30_000);
+  await until(
+    () =>
+      server
+        .log()
+        .includes("it cannot be reached: the API server of its cluster does not lead to it now (the cluster at"),
+    30_000,
+  );
   const waiting = ask("/patient");
   // longer than a worker may fail to answer
   await new Promise((done) => setTimeout(done, 32_000));
@@ -94,7 +106,7 @@ it("An API server that is away costs no worker: requests wait for it", { timeout
 it("A server that reaches pods' addresses may be told to use them", { timeout: 120_000 }, async () => {
   await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`); // the node has few processors
   await expect.poll(() => podsIn(cluster), { timeout: 60_000 }).toEqual([]);
-  const direct = await startClusterServer(cluster, { MILLRACE_KUBERNETES_ROUTE: "pods" });
+  const direct = await startClusterServer(cluster, { KUBECONFIG, MILLRACE_KUBERNETES_ROUTE: "pods" });
   try {
     // on loopback alone, a worker is not reached so
     const hidden = await balanced(direct);

@@ -6,6 +6,7 @@ export const clusters = {
   clusterConnectMs: 5 * second,
   clusterConnectionsMax: 32, // for calls
   clusterSocketMs: 5 * second, // to open a WebSocket, for which the node is asked too, with the wait for its turn
+  clusterSocketsOpening: 8, // at once to one worker
   clusterMessageBytesMax: 4 * mib, // one message on a WebSocket; nodes send some tens of KiB
   portForwardDrainMs: 20, // how often a connection that has failed looks whether what came before was read
   portForwardBytesMax: 256 * kib, // of data in one message to a pod

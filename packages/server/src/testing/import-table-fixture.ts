@@ -72,7 +72,7 @@ export const serverRules: readonly Rule[] = [
   {
     who: /^providers\/kubernetes\//,
     own: [...driver, "provider", "providers/kubernetes", "providers/log-files", "providers/images"],
-    npm: ["undici", "ws", "https-proxy-agent", "socks-proxy-agent", "yaml", "kubernetes-types"],
+    npm: ["undici", "ws", "socks", "yaml", "kubernetes-types"],
   },
   { who: /^host\/inventories\//, own: [...driver, "host/inventory"], npm: [] },
   { who: /^host\/quotas\//, own: [...driver, "host/quota"], npm: [] },

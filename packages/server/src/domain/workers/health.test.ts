@@ -44,7 +44,7 @@ describe("A worker", () => {
   });
 
   it("that cannot be asked is shut after three times, asked less often, and not replaced for it", () => {
-    const away = { unreached: "no answer" };
+    const away = { unreached: "no answer", detail: "ECONNREFUSED" };
     expect(after("ready", away, away).isOpen).toBe(true);
     const shut = after("ready", away, away, away);
     expect(shut.isOpen).toBe(false);
@@ -56,8 +56,9 @@ describe("A worker", () => {
   });
 
   it("that was failing before has as long as ever, without the time in which it could not be asked", () => {
-    const away = { unreached: "no answer" };
-    expect(replaceAt(after("ready", "failed", "failed", "failed", away, away), false, 0)).toBe(
+    const away = { unreached: "no answer", detail: "ECONNREFUSED" };
+    expect(replaceAt(after("ready", "failed", "failed", "failed", away, away), false, 0)).toBeUndefined();
+    expect(replaceAt(after("ready", "failed", "failed", "failed", away, away, "failed"), false, 0)).toBe(
       2_000 + 2_000 + limits.healthPatienceMs,
     );
     expect(troubleOf(after("ready", "failed", "failed", "failed"))).toBe("it does not answer GET /ping with 200");

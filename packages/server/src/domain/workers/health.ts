@@ -6,6 +6,8 @@ export type PingAnswer = "ready" | "initialising" | "failed" | Unreached;
 /** It could not be asked, which says nothing about it. */
 export interface Unreached {
   readonly unreached: string;
+  /** For operators. */
+  readonly detail: string;
 }
 
 /** What a server knows of a worker's health. */
@@ -20,7 +22,7 @@ export interface Health {
   /** When it last answered, or could not be asked. */
   readonly at: number | undefined;
   /** Why it could not be asked, and how often in a row. */
-  readonly unreached: { readonly why: string; readonly times: number } | undefined;
+  readonly unreached: { readonly why: string; readonly detail: string; readonly times: number } | undefined;
 }
 
 /** The health of a worker that was not asked yet. */
@@ -45,7 +47,7 @@ export function nextHealth(before: Health, answer: PingAnswer, now: number): Hea
   return { ...known, isOpen, failures, failingSince: before.failingSince ?? now };
 }
 
-function unreachedHealth(before: Health, { unreached: why }: Unreached, now: number): Health {
+function unreachedHealth(before: Health, { unreached: why, detail }: Unreached, now: number): Health {
   const times = (before.unreached?.times ?? 0) + 1;
   const { failingSince, at = now } = before;
   return {
@@ -53,17 +55,22 @@ function unreachedHealth(before: Health, { unreached: why }: Unreached, now: num
     isOpen: before.isOpen && times < limits.healthFailuresMax,
     failingSince: failingSince === undefined ? undefined : failingSince + now - at,
     at: now,
-    unreached: { why, times },
+    unreached: { why, detail, times },
   };
 }
+
+const noAnswer = "it does not answer GET /ping with 200";
+const noWay = "it cannot be reached: ";
 
 /** Why nothing may be sent to a worker that was ready, or that cannot be asked; undefined if that is as it should be. */
 export function troubleOf({ isOpen, wasReady, unreached }: Health): string | undefined {
   if (isOpen) return undefined;
-  if (unreached)
-    return unreached.times < limits.healthFailuresMax ? undefined : `it cannot be reached: ${unreached.why}`;
-  return wasReady ? "it does not answer GET /ping with 200" : undefined;
+  if (unreached) return unreached.times < limits.healthFailuresMax ? undefined : `${noWay}${unreached.why}`;
+  return wasReady ? noAnswer : undefined;
 }
+
+/** Whether a worker's trouble is one of {@link troubleOf}, rather than something else that is wrong with it. */
+export const isHealthTrouble = (why: string): boolean => why === noAnswer || why.startsWith(noWay);
 
 /** How long until the next ping, in ms. */
 export function healthPauseMs({ isOpen, failures, unreached }: Health): number {
@@ -76,7 +83,7 @@ export function healthPauseMs({ isOpen, failures, unreached }: Health): number {
  * When a failing worker is replaced. A worker with requests may just be too busy to answer, so it has until they time
  * out.
  */
-export function replaceAt({ failingSince, isOpen }: Health, isBusy: boolean, executionTimeoutMs: number) {
-  if (failingSince === undefined || isOpen) return undefined;
+export function replaceAt({ failingSince, isOpen, unreached }: Health, isBusy: boolean, executionTimeoutMs: number) {
+  if (failingSince === undefined || isOpen || unreached) return undefined;
   return failingSince + (isBusy ? Math.max(executionTimeoutMs, limits.healthPatienceMs) : limits.healthPatienceMs);
 }

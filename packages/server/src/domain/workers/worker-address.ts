@@ -11,6 +11,13 @@ export interface WorkerAddress {
 /** What leads to workers cannot be used now; that says nothing about the workers. */
 export class RouteAway extends Error {
   readonly syscall = "connect";
+  /** For operators; the message may be shown to users. */
+  readonly detail: string;
+
+  constructor(message: string, detail: string) {
+    super(message);
+    this.detail = detail;
+  }
 }
 
 /** The port that a worker's HTTP server uses unless told otherwise, where no other worker can have it. */

@@ -274,7 +274,9 @@ export class Call {
     const { gate } = this.#needs;
     const { no } = seat.worker.row;
     const verdict = verdictOf(error);
-    const isRetried = this.#mayRetry(verdict);
+    if (verdict === "unreached") this.#untilAt ??= this.#needs.clock.now() + limits.gateWaitMs;
+    const isLate = this.#untilAt !== undefined && this.#needs.clock.now() >= this.#untilAt;
+    const isRetried = this.#mayRetry(verdict) && !isLate;
     if (verdict === "unsent" || verdict === "unreached" || verdict === "lost") {
       gate.shut(no); // until it has answered a ping
       gate.suspect(no);

@@ -65,7 +65,7 @@ export function tunnel(
   socket.once("close", leave);
   const timeOut = () => {
     const error = Object.assign(new Error("no answer"), { code: "UND_ERR_HEADERS_TIMEOUT" });
-    over({ kind: "unanswered", error }); // a request without a connection yet would not tell
+    if (!isAnswered) over({ kind: "unanswered", error }); // a request without a connection yet would not tell
     asked.destroy(error);
   };
   asked.once("timeout", timeOut);

@@ -43,10 +43,9 @@ export function pollHealthLoop(needs: Polling, { ping, forget }: PollOptions): L
 
   async function ask(worker: LiveWorker, each: Known): Promise<void> {
     const answer = await ping(worker.row);
-    const before = each.health;
-    each.health = nextHealth(before, answer, needs.clock.now());
+    each.health = nextHealth(each.health, answer, needs.clock.now());
     each.dueAt = needs.clock.now() + healthPauseMs(each.health);
-    if (known.get(worker.row.no) === each) await hearHealth(needs, worker, before, each.health);
+    if (known.get(worker.row.no) === each) await hearHealth(needs, worker, each.health);
   }
 
   /** Does what a worker needs now; resolves with when to look next. */

@@ -51,6 +51,18 @@ describe("Retrying", () => {
     },
   );
 
+  it("is refused while as many jobs wait as its user may have", async () => {
+    const id = await ended("FAILED");
+    await scene.quotas({ queuedJobs: 1 });
+    const waiting = await scene.submit(endpoint);
+    await refused(retryJob(scene.parts, endpoint, id), "QUEUE_FULL");
+    expect(await scene.state(endpoint, id)).toBe("FAILED");
+    await cancelJob(scene.parts, endpoint, waiting);
+    await scene.advance(1_000);
+    await retryJob(scene.parts, endpoint, id);
+    expect(await scene.state(endpoint, id)).toBe("IN_QUEUE");
+  });
+
   it("clears the chunks", async () => {
     const id = await scene.running(endpoint, worker);
     await scene.chunk(worker, id, { output: 1 });

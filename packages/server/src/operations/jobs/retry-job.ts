@@ -3,11 +3,14 @@ import { mayHappen } from "../../domain/jobs/job.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../needs.js";
+import { withinQueue } from "../usage/quotas.js";
 import { stopWorker } from "../workers/worker-life.js";
 import { ringWaiting } from "./change-job.js";
 import { findJob } from "./read-job.js";
 
-type Retrying = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here" | "chunks">;
+type Retrying = Needs<
+  "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here" | "chunks" | "tallies" | "queueRoom"
+>;
 
 /** Puts a FAILED or TIMED_OUT job at the back of the queue (contract: `/retry`). */
 export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: string): Promise<void> {
@@ -18,7 +21,8 @@ export async function retryJob(needs: Retrying, endpoint: Endpoint, jobId: strin
   if (job.stopWanted && job.workerNo !== undefined) await replaceHolder(needs, job.workerNo);
   const trim = { endpointNo: endpoint.no, jobNo: job.no, most: limits.chunksTrimmedAtOnce };
   while ((await needs.chunks.trim(trim)) === trim.most);
-  const retried = await needs.jobs.change({ job, change: { by: "retry" }, now: needs.clock.now() });
+  const retry = () => needs.jobs.change({ job, change: { by: "retry" }, now: needs.clock.now() });
+  const retried = await withinQueue(needs, endpoint, retry);
   if (!retried) return retryJob(needs, endpoint, jobId);
   ringWaiting(needs, endpoint.no, jobId);
 }

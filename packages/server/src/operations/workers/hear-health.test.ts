@@ -21,9 +21,8 @@ afterEach(() => scene.close());
 
 async function hear(...answers: PingAnswer[]): Promise<void> {
   for (const answer of answers) {
-    const before = health;
-    health = nextHealth(before, answer, scene.clock.now());
-    await hearHealth(scene.parts, worker, before, health);
+    health = nextHealth(health, answer, scene.clock.now());
+    await hearHealth(scene.parts, worker, health);
   }
 }
 const judge = () => judgeHealth(scene.parts, worker, health);
@@ -45,6 +44,28 @@ describe("A worker's health", () => {
     expect([isOpen(), worker.row.trouble?.why]).toEqual([false, expect.stringMatching(/ping/)]);
     await hear("ready");
     expect([isOpen(), worker.row.trouble]).toEqual([true, undefined]);
+  });
+
+  it("is not judged while it cannot be asked: it is shut at the third time, said once, and never replaced", async () => {
+    const away = (detail: string) => ({ unreached: "there is no way to it", detail });
+    await hear("ready", away("1"), away("2"));
+    expect([isOpen(), worker.row.trouble]).toEqual([true, undefined]);
+    await hear(away("3"), away("4"), away("5"));
+    expect([isOpen(), worker.row.trouble?.why]).toEqual([false, "it cannot be reached: there is no way to it"]);
+    const said = scene.events.filter((event) => JSON.stringify(event).includes("there is no way to it"));
+    expect(said).toMatchObject([{ message: expect.stringContaining("(3)") }]);
+    await scene.advance(10 * limits.healthPatienceMs);
+    await judge();
+    expect(worker.row.wanted).toBe("running");
+    await hear("ready");
+    expect([isOpen(), worker.row.trouble]).toEqual([true, undefined]);
+  });
+
+  it("does not open a worker that a request has just found unreachable", async () => {
+    await hear("ready");
+    scene.parts.gate.shut(worker.row.no);
+    await hear({ unreached: "there is no way to it", detail: "" });
+    expect(isOpen()).toBe(false);
   });
 
   it("has it replaced if it does not recover", async () => {

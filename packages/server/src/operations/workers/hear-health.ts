@@ -1,4 +1,4 @@
-import { type Health, replaceAt, troubleOf } from "../../domain/workers/health.js";
+import { type Health, isHealthTrouble, replaceAt, troubleOf } from "../../domain/workers/health.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../needs.js";
@@ -9,27 +9,29 @@ type Hearing = Needs<"gate" | "registry" | "clock" | "bell" | "emit" | "here" | 
 /**
  * Takes the outcome of a worker's health check: opens the worker to requests or shuts it; its first 200 makes it ready.
  */
-export async function hearHealth(needs: Hearing, worker: LiveWorker, before: Health, health: Health): Promise<void> {
+export async function hearHealth(needs: Hearing, worker: LiveWorker, health: Health): Promise<void> {
   const { gate, clock, registry, here, emit } = needs;
   const { row } = worker;
   if (row.endedAt !== undefined) return;
-  if (health.isOpen) {
+  if (health.isOpen && health.failures === 0 && !health.unreached) {
     const noted = row.readyAt === undefined ? noteCall(needs, worker, { isTake: true }) : undefined;
     worker.seenAt = clock.now();
     gate.open(worker); // waiting requests need not wait for the disk
     await noted;
-  } else {
+  } else if (!health.isOpen) {
     gate.shut(row.no);
   }
   if (!here.tends(row.hostNo)) return;
   const why = troubleOf(health);
+  const { trouble } = worker.row;
   if (why === undefined) {
-    if (health.isOpen && !before.isOpen && worker.row.trouble)
+    if (trouble && isHealthTrouble(trouble.why) && !health.unreached)
       await registry.changeWorker(worker, { by: "healthy", trouble: undefined });
     return;
   }
-  if (worker.row.trouble?.why === why || (troubleOf(before) === why && worker.row.trouble === undefined)) return;
-  emit({ type: "server.warning", message: `worker ${row.id} is unhealthy: ${why}` });
+  if (trouble?.why === why) return;
+  const detail = health.unreached ? ` (${health.unreached.detail})` : "";
+  emit({ type: "server.warning", message: `worker ${row.id} is unhealthy: ${why}${detail}` });
   await registry.changeWorker(worker, { by: "unhealthy", trouble: { at: clock.now(), why } });
 }
 

@@ -16,7 +16,7 @@ import {
 } from "../../provider.js";
 import { logPath } from "../log-files/log-file.js";
 import { readLogFiles } from "../log-files/reading.js";
-import type { Cluster } from "./api-server/cluster.js";
+import { type Cluster, isAway } from "./api-server/cluster.js";
 import type { Claims } from "./claims.js";
 import { hiddenOf, installationLabel, nameOf, type PodSettings } from "./pod.js";
 import { PodLog } from "./pod-log.js";
@@ -139,7 +139,8 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     if (!this.#options.freezes) return false;
     const known = this.#freezable.get(workerId);
     if (known?.uid === uid) return known.canFreeze;
-    const canFreeze = await this.#pods.signalAll(workerId, "0").catch(() => false);
+    const canFreeze = await this.#pods.signalAll(workerId, "0").catch((error) => (isAway(error) ? undefined : false));
+    if (canFreeze === undefined) return false; // it is asked again when it is looked at
     this.#freezable.set(workerId, { uid, canFreeze });
     return canFreeze;
   }

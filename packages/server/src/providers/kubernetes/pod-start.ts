@@ -23,6 +23,8 @@ export class PodStart {
   #uid: string | undefined;
   /** Whether that pod has a node. */
   #isScheduled = false;
+  /** The pod that has reached a phase. */
+  readonly #reached: { placed?: string; image?: string } = {};
   /** Since when the cluster has not answered. */
   #awaySince: number | undefined;
 
@@ -109,17 +111,9 @@ export class PodStart {
     const told = this.#watch.get(workerId);
     if (told?.uid === uid) seen = told;
     this.#uid = uid;
-    let isPlaced = false;
-    let isPulled = false;
     for (;;) {
-      if (seen.isScheduled && !isPlaced) {
-        isPlaced = true;
-        reached("placed");
-      }
-      if (seen.hasImage && !isPulled) {
-        isPulled = true;
-        reached("image");
-      }
+      if (seen.isScheduled) this.#reach(uid, "placed");
+      if (seen.hasImage) this.#reach(uid, "image");
       if (seen.isRunning) {
         reached("made");
         return seen;
@@ -150,6 +144,13 @@ export class PodStart {
     }
   }
 
+  /** Tells of a phase when its pod first reaches it. */
+  #reach(uid: string, phase: "placed" | "image"): void {
+    if (this.#reached[phase] === uid) return;
+    this.#reached[phase] = uid;
+    this.#starting.reached(phase);
+  }
+
   /** The pod as the watch has just told it, else as it is now; undefined if it is gone. */
   async #latest(uid: string, isTold: boolean): Promise<SeenPod | undefined> {
     const told = isTold ? this.#watch.get(this.#spec.workerId) : undefined;
@@ -166,15 +167,14 @@ export class PodStart {
       try {
         return await this.#pods.make(this.#spec);
       } catch (error) {
-        // a quota is asked before whether there is one of that name, which may hold the last of it
-        const mayBeThere =
-          error instanceof ClusterRefusal && (error.reason === "AlreadyExists" || error.status === 403);
+        // a quota or a policy is asked before whether there is one of that name, which may hold the last of it
+        const mayBeThere = error instanceof ClusterRefusal && (error.reason === "AlreadyExists" || isDenied(error));
         if (!mayBeThere) throw error;
         refusal = error;
       }
       this.#assertWanted();
       const there = await this.#pods.find(workerId);
-      if (!there && refusal.status === 403) throw refusal;
+      if (!there && isDenied(refusal)) throw refusal;
       const isWhole = there && (there.metadata?.uid === this.#uid || seenPod(there).isRunning);
       if (isWhole && isOfAttempt(there, this.#spec)) return there;
       if (there) await this.#pods.kill(workerId, there.metadata?.uid, seenPod(there));

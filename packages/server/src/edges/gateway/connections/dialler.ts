@@ -111,7 +111,7 @@ async function ping({ host, healthPort, connect }: Reach): Promise<PingAnswer> {
   try {
     stream = await connect?.(healthPort);
   } catch (error) {
-    return error instanceof RouteAway ? { unreached: error.message } : "failed";
+    return error instanceof RouteAway ? { unreached: error.message, detail: error.detail } : "failed";
   }
   return new Promise((resolve) => {
     const request = get({

@@ -65,6 +65,8 @@ export class Cluster {
   readonly #line = new FairLine(limits.clusterConnectionsMax);
   /** Nodes take part in opening WebSockets: slow ones must not hold up calls. */
   readonly #opening = new FairLine(limits.clusterConnectionsMax);
+  /** Those that are opened in each lane: one hung node must not hold up the others. */
+  readonly #lanes = new Map<number, { readonly line: FairLine; users: number }>();
 
   constructor(access: Access) {
     this.#access = access;
@@ -99,11 +101,22 @@ export class Cluster {
       late.addEventListener("abort", () => reject(this.#away(new Error("it does not answer in time"))), { once: true });
     });
     giveUp.catch(() => {});
-    const opened = this.#opening.do(lane, async () => {
+    const opened = this.#inLane(lane, async () => {
       if (late.aborted) throw this.#away(new Error("too much waits for it"));
       return this.#socket(path, late);
     });
     return Promise.race([opened, giveUp]);
+  }
+
+  async #inLane<T>(lane: number, work: () => Promise<T>): Promise<T> {
+    const own = this.#lanes.get(lane) ?? { line: new FairLine(limits.clusterSocketsOpening), users: 0 };
+    this.#lanes.set(lane, own);
+    own.users++;
+    try {
+      return await own.line.do(0, () => this.#opening.do(lane, work));
+    } finally {
+      if (--own.users === 0) this.#lanes.delete(lane);
+    }
   }
 
   async #socket(path: string, signal: AbortSignal): Promise<WebSocket> {

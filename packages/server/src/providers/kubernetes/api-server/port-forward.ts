@@ -21,7 +21,8 @@ export async function forwardPort(cluster: Cluster, pod: string, port: number, l
     return new ForwardedPort(await cluster.openSocket(`${pod}/portforward?ports=${port}`, lane));
   } catch (error) {
     // whatever else it says, a proxy's words included, is not about the worker
-    if (statusOf(error) !== 404) throw new RouteAway(detailOf(error));
+    if (statusOf(error) !== 404)
+      throw new RouteAway("the API server of its cluster does not lead to it now", detailOf(error));
     throw Object.assign(new Error("its pod is gone", { cause: error }), { syscall: "connect" });
   }
 }
@@ -40,7 +41,7 @@ class ForwardedPort extends Duplex {
     socket.once("error", (error) => this.destroy(error));
     // the pod has closed the connection; a half-closed one is not a thing here
     socket.once("close", (code) => {
-      if (inOrder.includes(code)) this.push(null);
+      if (this.#failure === undefined && inOrder.includes(code)) this.push(null);
       else this.#fail(new Error("the connection through the cluster's API server broke"));
     });
   }

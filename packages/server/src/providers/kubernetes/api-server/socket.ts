@@ -1,7 +1,9 @@
-import type { Agent, IncomingMessage } from "node:http";
-import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import type { IncomingMessage } from "node:http";
+import { isIP, type Socket } from "node:net";
+import { checkServerIdentity, connect, type PeerCertificate } from "node:tls";
 import { WebSocket } from "ws";
 import { limits } from "../../../limits/index.js";
+import { connectThrough } from "./proxy.js";
 
 /** An upgrade was refused. */
 export class SocketRefused extends Error {
@@ -30,16 +32,25 @@ interface SocketOptions {
  * before somebody listens and resumes it. Rejects with {@link SocketRefused}, or why there was no answer.
  */
 export async function openSocket(url: string, { tls, headers, proxy, signal }: SocketOptions): Promise<WebSocket> {
-  const agent = proxy === undefined ? undefined : await agentFor(proxy);
-  const name = tls.servername ?? new URL(url).hostname.replace(/^\[|\]$/g, "");
+  const target = new URL(url);
+  const carrier = proxy === undefined ? undefined : await connectThrough(proxy, target, signal);
+  const host = target.hostname.replace(/^\[|\]$/g, "");
+  const name = tls.servername ?? host;
+  const secured = {
+    ...tls,
+    // through a proxy Node would look for the proxy's name, if the API server has none
+    checkServerIdentity: ((_host: string, certificate: PeerCertificate) =>
+      checkServerIdentity(name, certificate)) as never,
+  };
+  const onCarrier = () =>
+    target.protocol === "wss:"
+      ? connect({ ...secured, servername: isIP(name) ? "" : name, socket: carrier as Socket })
+      : (carrier as Socket);
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const socket = new WebSocket(url, ["v4.channel.k8s.io"], {
-      ...tls,
-      // through a proxy Node would look for the proxy's name, if the API server has none
-      checkServerIdentity: ((_host: string, certificate: PeerCertificate) =>
-        checkServerIdentity(name, certificate)) as never,
-      ...(agent ? { agent } : {}),
+      ...secured,
+      ...(carrier ? { createConnection: onCarrier as never } : {}),
       headers,
       perMessageDeflate: false,
       maxPayload: limits.clusterMessageBytesMax,
@@ -84,10 +95,4 @@ function textOf(reply: IncomingMessage, signal: AbortSignal): Promise<string> {
     });
     reply.once("close", end).on("error", end);
   });
-}
-
-/** Loaded only where there is a proxy. */
-async function agentFor(proxy: string): Promise<Agent> {
-  if (/^socks/i.test(proxy)) return new (await import("socks-proxy-agent")).SocksProxyAgent(proxy);
-  return new (await import("https-proxy-agent")).HttpsProxyAgent(proxy);
 }
