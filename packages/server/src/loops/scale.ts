@@ -6,6 +6,7 @@ import { limits } from "../limits/index.js";
 import type { LiveWorker } from "../memory/registry.js";
 import { scaleInputs } from "../operations/endpoints/scale-inputs.js";
 import type { Needs } from "../operations/needs.js";
+import { barredBy } from "../operations/usage/quotas.js";
 import { makeWay, placeFor, placeThrottled } from "../operations/workers/place-worker.js";
 import { closeWorker, pauseWorker, resumeWorker, stopWorker } from "../operations/workers/worker-life.js";
 import type { Loop } from "./loop.js";
@@ -122,12 +123,21 @@ const dismissal = (inputs: ScaleInputs): Plan => ({
 async function act(needs: Scaling, endpoint: Endpoint, decided: Plan): Promise<void> {
   const { reason } = decided;
   // resume and start first, because jobs are waiting for these workers
-  await each(needs, decided.resume, (worker) => resumeWorker(needs, worker, reason));
+  await each(needs, decided.resume, (worker) => resume(needs, endpoint, worker, reason));
   for (let n = 0; n < decided.start; n++) await start(needs, endpoint);
   if (decided.start > 0) needs.bell.ring("workers");
   await each(needs, decided.pause, (worker) => pauseWorker(needs, worker, reason));
   await each(needs, decided.close, (worker) => closeWorker(needs, worker, reason));
   await each(needs, decided.stop, (worker) => dismiss(needs, endpoint, worker, whyStopped(worker, reason)));
+}
+
+/** Resumes a worker, unless its user's terms bar that: then a new one waits in its place, and says why. */
+async function resume(needs: Scaling, endpoint: Endpoint, worker: LiveWorker, why: string): Promise<void> {
+  const { no, resources } = worker.row;
+  const isBarred = resources !== undefined && barredBy(needs, endpoint, resources) !== undefined;
+  // what it holds already must end
+  if (isBarred && (await heldNow(needs, endpoint, no)) === 0) await start(needs, endpoint);
+  else await resumeWorker(needs, worker, why);
 }
 
 /** Stops a worker. If it got work after the decision, it finishes that first: it is closed, and stopped when idle. */

@@ -178,7 +178,10 @@ it("What never answers, be it the API server or a proxy, is given up, and holds 
   let open = 0;
   const listener = createTcpServer((client) => {
     open++;
-    client.resume().on("error", () => {}).on("close", () => open--);
+    client
+      .resume()
+      .on("error", () => {})
+      .on("close", () => open--);
   });
   const mute = await listening(listener);
   await expect(forwarded(`http://127.0.0.1:${mute}`)).rejects.toMatchObject({
