@@ -20,7 +20,6 @@ it("What is saved before somebody listens is told, and what an editor makes and 
   const told: (readonly string[])[] = [];
   watch.onChange((files) => void told.push(files));
   await vi.waitFor(() => expect(told).toEqual([["requirements.txt"]]));
-  writeFileSync(join(folder, "out.png"), "what a handler makes");
   writeFileSync(join(folder, "handler.py"), "");
   await vi.waitFor(() => expect(told).toEqual([["requirements.txt"], ["handler.py"]]));
 });

@@ -9,10 +9,6 @@ const settledMs = 100;
 const isIgnored = (path: string): boolean =>
   path.split("/").some((name) => /^\.[^.]|^(node_modules|__pycache__)$|~$|\.(pyc|swp|tmp)$/.test(name));
 
-/** What people write: a new file of another kind is one that a handler has made. */
-const isWritten = (file: string): boolean =>
-  /\.(pyi?|[cm]?[jt]sx?|toml|ya?ml)$|(^|\/)(requirements[^/]*\.txt|package(-lock)?\.json)$/.test(file);
-
 export interface FolderWatch {
   /**
    * Calls `listener` with the files that have changed since the watch began, by their paths in the folder, once nothing
@@ -32,7 +28,7 @@ export async function watchFolder(folder: string, onTrouble: (error: Error) => v
   const isThere = (file: string) => existsSync(join(folder, file));
   const tell = () => {
     if (!listener) return;
-    const files = [...changed].filter((file) => known.has(file) || (isThere(file) && isWritten(file))).sort();
+    const files = [...changed].filter((file) => known.has(file) || isThere(file)).sort();
     changed.clear();
     for (const file of files) if (isThere(file)) known.add(file);
     if (files.length > 0) listener(files);
