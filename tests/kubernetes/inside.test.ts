@@ -192,8 +192,12 @@ it("runs workers in further clusters, its own among them", { timeout: 240_000 },
   ]) {
     const settings = { name: namespace, templateId, computeType: "CPU", vcpuCount: 1, place };
     const made = (await ask("POST", "/v1/endpoints", settings)).body;
-    const job = (await ask("POST", `/v2/${made.id}/runsync?wait=90000`, { input: { text: place } })).body;
-    expect(job, JSON.stringify(made)).toMatchObject({ status: "COMPLETED", output: { echo: place } });
+    // a server that is being replaced would answer a request that waits
+    const { id } = (await ask("POST", `/v2/${made.id}/run`, { input: { text: place } })).body;
+    const job = async () => (await ask("GET", `/v2/${made.id}/status/${id}`)).body;
+    await expect
+      .poll(job, { timeout: 90_000, interval: 500 })
+      .toMatchObject({ status: "COMPLETED", output: { echo: place } });
     const [worker] = (await ask("GET", `/v1/endpoints/${made.id}/workers`)).body;
     expect(cluster.kubectl("get", "pods", `--namespace=${namespace}`, "--output=name")).toContain(worker.id);
   }
