@@ -229,7 +229,6 @@ export class Call {
     passOn(agent, server, { method, path: url, headers, body, silenceMs }, this.#reply, done);
   }
 
-  /** Handles the outcome of passing a request on. */
   #passedOn(server: OtherServer, outcome: Outcome): void {
     if (outcome.kind !== "unanswered") {
       this.#end(outcome.kind === "gone" && !this.#reply.headersSent);
@@ -271,12 +270,11 @@ export class Call {
 
   /** The worker failed before the first byte of a reply: another one may be tried if the request can be sent again. */
   #unanswered(seat: Seat, error: Error): void {
-    const { gate } = this.#needs;
+    const { gate, clock } = this.#needs;
     const { no } = seat.worker.row;
     const verdict = verdictOf(error);
-    if (verdict === "unreached") this.#untilAt ??= this.#needs.clock.now() + limits.gateWaitMs;
-    const isLate = this.#untilAt !== undefined && this.#needs.clock.now() >= this.#untilAt;
-    const isRetried = this.#mayRetry(verdict) && !isLate;
+    if (verdict === "unreached") this.#untilAt ??= clock.now() + limits.gateWaitMs;
+    const isRetried = this.#mayRetry(verdict) && clock.now() < (this.#untilAt ?? Number.POSITIVE_INFINITY);
     if (verdict === "unsent" || verdict === "unreached" || verdict === "lost") {
       gate.shut(no); // until it has answered a ping
       gate.suspect(no);

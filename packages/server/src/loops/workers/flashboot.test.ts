@@ -68,24 +68,6 @@ describe("An idle worker with FlashBoot", () => {
     expect(worker.row.wanted).toBe("running");
   });
 
-  it("does not resume while its user has as many workers as it may: the job says so, and runs when there is room", async () => {
-    const worker = await paused();
-    await scene.quotas({ workers: 1 });
-    const other = await scene.endpoint({ workersMax: 1, idleTimeout: 5 });
-    const first = await scene.submit(other);
-    await scene.advance(50);
-    const busy = scene.workersOf(other)[0] as LiveWorker;
-    expect(await scene.take(busy)).toMatchObject([{ id: first }]);
-    const id = await scene.submit(endpoint);
-    await scene.advance(1_000);
-    expect(calls(worker)).not.toContain("resume");
-    expect(await scene.status(endpoint, id)).toMatchObject({ waitReason: "quota_reached" });
-    await scene.done(busy, first);
-    await scene.advance(30_000);
-    const running = scene.workersOf(endpoint).find(({ row }) => row.wanted === "running") as LiveWorker;
-    expect(await scene.take(running)).toMatchObject([{ id }]);
-  });
-
   it("resumes for the next job, and runs it", async () => {
     const worker = await paused();
     const id = await scene.submit(endpoint);

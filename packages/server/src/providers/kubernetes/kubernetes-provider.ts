@@ -140,9 +140,8 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     const known = this.#freezable.get(workerId);
     if (known?.uid === uid) return known.canFreeze;
     const canFreeze = await this.#pods.signalAll(workerId, "0").catch((error) => (isAway(error) ? undefined : false));
-    if (canFreeze === undefined) return false; // it is asked again when it is looked at
-    this.#freezable.set(workerId, { uid, canFreeze });
-    return canFreeze;
+    if (canFreeze !== undefined) this.#freezable.set(workerId, { uid, canFreeze }); // otherwise it is asked again
+    return canFreeze ?? false;
   }
 
   pause = (workerId: string): Promise<void> => this.#signal(workerId, "STOP");
