@@ -78,6 +78,15 @@ describe("millrace run --batch", () => {
     expect(journal(ran).sort()).toEqual(["0", "1", "2", "3", "4", "5"]);
   });
 
+  it("that is interrupted leaves the terminal with its cursor and its long lines", async () => {
+    inputs([{ n: 1, gate: join(folder, "open") }]);
+    const { exit, screen } = await onTerminal(words, { env: toServer(server), folder, after: "0/1" });
+    writeFileSync(join(folder, "open"), "");
+    expect(exit).toBe(130);
+    for (const mode of ["?25", "?7"])
+      expect(screen.lastIndexOf(`\u001b[${mode}h`)).toBeGreaterThan(screen.lastIndexOf(`\u001b[${mode}l`));
+  });
+
   it("shows on a terminal how far it is", async () => {
     inputs([{ n: 1 }, { n: 2 }]);
     const { exit, screen } = await onTerminal(words, { env: toServer(server), folder });

@@ -79,6 +79,9 @@ describe("millrace run", () => {
     const env = toServer(server);
     const { screen, exit } = await onTerminal(["run", "idle", "{}"], { env, after: "waiting" });
     expect(screen).toMatch(/waiting .* s? · position 1/);
+    const plain = await onTerminal(["run", "idle", "{}"], { env: { ...env, NO_COLOR: "1" }, after: "waiting" });
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what sets a colour begins with one
+    expect(plain.screen).not.toMatch(/\x1b\[3\dm/);
     const [, id = ""] = /The job goes on without you: millrace status idle (\S+)/.exec(screen) ?? [];
     expect(exit).toBe(130);
     const { body } = await call(server, "GET", `/v2/${(await endpoint("idle")).id}/status/${id}`);

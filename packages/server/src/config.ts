@@ -57,7 +57,7 @@ export interface KubernetesConfig {
   /** The file with what every pod has besides. */
   readonly podFile: string | undefined;
   readonly freezes: boolean;
-  /** How workers are reached; undefined: as suits where this server runs, and its rights. */
+  /** How workers are reached; undefined: at their addresses in a pod of the cluster, and through its API server elsewhere. */
   readonly route: "pods" | "api-server" | undefined;
   readonly storageClass: string | undefined;
   readonly accessMode: string;

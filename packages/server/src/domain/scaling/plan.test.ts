@@ -187,6 +187,11 @@ describe("A plan", () => {
       reason: "a job waits and there is no worker",
     });
     expect(plan(inputs({ workers: [idle(1, 5_000)] }))).toMatchObject({ outcome: "stop 1", reason: "idle for 5 s" });
+    const unfreezable = { ...idle(1, 5_000), isUnfreezable: true };
+    expect(plan(inputs({ workers: [unfreezable], settings: { flashBootType: "FLASHBOOT" } }))).toMatchObject({
+      outcome: "stop 1",
+      reason: "idle for 5 s; its host cannot freeze it",
+    });
     expect(plan(inputs({ workers: [busy(1)] }))).toMatchObject({ outcome: "keep 1" });
     expect(plan(inputs({ settings: { workersMax: 0 }, workers: [busy(1)] }))).toMatchObject({
       outcome: "close 1",

@@ -47,15 +47,18 @@ export function nextHealth(before: Health, answer: PingAnswer, now: number): Hea
   return { ...known, isOpen, failures, failingSince: before.failingSince ?? now };
 }
 
+/** Whether a worker could not be asked so often that nothing is sent to it. */
+const isCutOff = (unreached: Health["unreached"]): boolean => (unreached?.times ?? 0) >= limits.healthFailuresMax;
+
 function unreachedHealth(before: Health, { unreached: why, detail }: Unreached, now: number): Health {
-  const times = (before.unreached?.times ?? 0) + 1;
+  const unreached = { why, detail, times: (before.unreached?.times ?? 0) + 1 };
   const { failingSince, at = now } = before;
   return {
     ...before,
-    isOpen: before.isOpen && times < limits.healthFailuresMax,
+    isOpen: before.isOpen && !isCutOff(unreached),
     failingSince: failingSince === undefined ? undefined : failingSince + now - at,
     at: now,
-    unreached: { why, detail, times },
+    unreached,
   };
 }
 
@@ -65,7 +68,7 @@ const noWay = "it cannot be reached: ";
 /** Why nothing may be sent to a worker that was ready, or that cannot be asked; undefined if that is as it should be. */
 export function troubleOf({ isOpen, wasReady, unreached }: Health): string | undefined {
   if (isOpen) return undefined;
-  if (unreached) return unreached.times < limits.healthFailuresMax ? undefined : `${noWay}${unreached.why}`;
+  if (unreached) return isCutOff(unreached) ? `${noWay}${unreached.why}` : undefined;
   return wasReady ? noAnswer : undefined;
 }
 
@@ -75,7 +78,7 @@ export const isHealthTrouble = (why: string): boolean => why === noAnswer || why
 /** How long until the next ping, in ms. */
 export function healthPauseMs({ isOpen, failures, unreached }: Health): number {
   // what cannot be reached may be busy
-  if (unreached && unreached.times >= limits.healthFailuresMax) return limits.healthMs;
+  if (isCutOff(unreached)) return limits.healthMs;
   return isOpen && failures === 0 ? limits.healthMs : limits.healthSoonMs;
 }
 

@@ -147,14 +147,19 @@ it("A port that nobody listens on was reached by nothing; a connection that brea
 });
 
 it("A reply that came before the connection failed is read to its end, however slowly", async () => {
+  let isClosed = false;
   const { url } = await apiServer((socket) => {
     socket.send(data("HTTP/1.1 413 "));
     socket.send(data("Content Too Large"));
     socket.send(complaint("connection reset by peer"));
     socket.close();
+    socket.once("close", () => {
+      isClosed = true;
+    });
   });
   const stream = await forwarded(url);
-  await new Promise((later) => setTimeout(later, 200));
+  stream.once("readable", () => {}); // it begins, and is not read
+  await expect.poll(() => isClosed).toBe(true);
   const parts: Buffer[] = [];
   const failed = once(stream, "error");
   stream.on("data", (part) => parts.push(part));
@@ -173,7 +178,7 @@ it("Only that its pod is gone says something of a worker; anything else that is 
   await expect(failed).rejects.not.toBeInstanceOf(RouteAway);
 });
 
-it("What never answers, be it the API server or a proxy, is given up, and holds up nothing else", async () => {
+it("An API server or proxy that never answers is given up, and delays nothing else", async () => {
   vi.spyOn(realTime, "abortAfter").mockImplementation(() => AbortSignal.timeout(200));
   let open = 0;
   const listener = createTcpServer((client) => {
@@ -229,7 +234,7 @@ it("A token that is no longer accepted is renewed once", async () => {
   });
 });
 
-it("The kubeconfig's proxy is used, be it of HTTP or SOCKS", async () => {
+it("The kubeconfig's proxy is used, whether it speaks HTTP or SOCKS", async () => {
   const { url } = await apiServer((socket) => {
     socket.send(data("through"));
     socket.close();

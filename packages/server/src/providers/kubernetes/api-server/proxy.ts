@@ -9,13 +9,12 @@ import { limits } from "../../../limits/index.js";
  */
 export async function connectThrough(proxy: string, target: URL, signal: AbortSignal): Promise<Socket> {
   const port = Number(target.port || 443);
-  const host = target.hostname.replace(/^\[|\]$/g, "");
   const asked = new URL(proxy);
   if (!asked.protocol.startsWith("socks")) return askFor(`${target.hostname}:${port}`, asked, signal);
   const { SocksClient } = await import("socks"); // loaded only where it is needed
   const { socket } = await SocksClient.createConnection({
     command: "connect",
-    destination: { host, port },
+    destination: { host: hostOf(target), port },
     proxy: {
       host: asked.hostname,
       port: Number(asked.port || 1_080),
@@ -25,8 +24,13 @@ export async function connectThrough(proxy: string, target: URL, signal: AbortSi
     },
     timeout: limits.clusterSocketMs,
   });
+  if (signal.aborted) socket.destroy();
+  signal.throwIfAborted();
   return socket;
 }
+
+/** A URL's host as names and addresses are written elsewhere: an IPv6 address without its brackets. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 function askFor(target: string, proxy: URL, signal: AbortSignal): Promise<Socket> {
   const user = [proxy.username, proxy.password].map(decodeURIComponent).join(":");
@@ -38,10 +42,6 @@ function askFor(target: string, proxy: URL, signal: AbortSignal): Promise<Socket
     asked.once("connect", ({ statusCode }, socket: Socket) => {
       if (statusCode === 200) return resolve(socket);
       socket.destroy();
-      reject(new Error(`its proxy refuses to connect: status ${statusCode}`));
-    });
-    asked.once("response", ({ statusCode }) => {
-      asked.destroy();
       reject(new Error(`its proxy refuses to connect: status ${statusCode}`));
     });
     asked.on("error", reject).end();

@@ -3,7 +3,7 @@ import { isIP, type Socket } from "node:net";
 import { checkServerIdentity, connect, type PeerCertificate } from "node:tls";
 import { WebSocket } from "ws";
 import { limits } from "../../../limits/index.js";
-import { connectThrough } from "./proxy.js";
+import { connectThrough, hostOf } from "./proxy.js";
 
 /** An upgrade was refused. */
 export class SocketRefused extends Error {
@@ -34,8 +34,7 @@ interface SocketOptions {
 export async function openSocket(url: string, { tls, headers, proxy, signal }: SocketOptions): Promise<WebSocket> {
   const target = new URL(url);
   const carrier = proxy === undefined ? undefined : await connectThrough(proxy, target, signal);
-  const host = target.hostname.replace(/^\[|\]$/g, "");
-  const name = tls.servername ?? host;
+  const name = tls.servername ?? hostOf(target);
   const secured = {
     ...tls,
     // through a proxy Node would look for the proxy's name, if the API server has none
