@@ -52,9 +52,14 @@ describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
     write("handler.py", `import nowhere_at_all\n${handler("1")}`);
     await going.shows("! handler.py changed");
     await millrace(["run", "shout", "{}", "--no-wait"], { folder });
-    await going.shows(
-      /! Python has no module "nowhere_at_all" here: add its package to requirements\.txt, or run .*pip install nowhere_at_all/,
-    );
+    const lacks = (name: string) => `! the Python package "${name}" is missing: echo ${name} >> `;
+    await going.shows(lacks("nowhere_at_all"));
+    write("handler.py", `import iniconfig\n${handler("iniconfig.__name__")}`);
+    await going.shows(lacks("iniconfig"));
+    const advice = going.screen().split(lacks("iniconfig"))[1]?.split("\n")[0];
+    const waiting = millrace(["run", "shout", "{}"], { folder });
+    execFileSync("sh", ["-c", `echo iniconfig >> ${advice}`]);
+    expect(await waiting).toMatchObject({ exit: 0, out: "iniconfig\n" });
   });
 
   it("uses uv where it is installed, and the dependencies of pyproject.toml", async () => {
@@ -68,6 +73,9 @@ describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
     execFileSync("ln", ["-s", join(tools, "bin/uv"), join(folder, "../path/uv")]);
     expect(await once({ PATH: path })).toMatchObject({ exit: 0, out: "1.16.0\n" });
     expect(existsSync(join(folder, ".venv/bin/pip"))).toBe(false); // uv's environments have none
+    write("handler.py", `import nowhere_at_all\n${handler("1")}`);
+    const advice = 'package "nowhere_at_all" is missing: add "nowhere_at_all" to the dependencies in pyproject.toml';
+    expect((await once({ PATH: path })).err).toContain(advice);
   });
 
   it("takes a .venv that is there as it is, and says in words why one cannot be made", async () => {
@@ -82,5 +90,8 @@ describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
     execFileSync("python3", ["-m", "venv", join(folder, ".venv")]);
     const own = await once();
     expect(own.err).toContain("No module named 'runpod'");
+    expect(own.err).toContain(
+      `package "runpod" is missing: ${join(folder, ".venv/bin/python")} -m pip install runpod, then save the handler again`,
+    );
   });
 });

@@ -22,6 +22,7 @@ export default async ({ text }) => {
   console.log("shouting " + text);
   return text.${change};
 };`;
+const polled = { timeout: 30_000 };
 const run = (...words: string[]) => millrace(words, { folder });
 
 /** A `dev` of the folder that is ready for requests. */
@@ -46,6 +47,33 @@ describe("millrace dev", () => {
     going.interrupt();
     expect(await going.ended).toBe(0);
     expect((await run("health", "shout")).exit).toBe(4);
+  });
+
+  it("replaces a worker whose job hangs at once when its code is saved, and runs the job again", async (test) => {
+    write("handler.js", "export default () => { for (;;); };");
+    const going = await start(test);
+    const job = (await run("run", "shout", '{"text":"hung"}', "--no-wait")).out.trim();
+    await expect.poll(async () => (await run("status", "shout", job)).out, polled).toContain("IN_PROGRESS");
+    write("handler.js", handler("toUpperCase()"));
+    await going.shows("! handler.js changed: the worker is replaced, and its job begins again\n");
+    expect(await run("status", "shout", job, "--wait")).toMatchObject({ exit: 0, out: "HUNG\n" });
+  });
+
+  it("lets a job that writes into the handler's folder end before its worker is replaced, and says so once", async (test) => {
+    write(
+      "handler.js",
+      `import { writeFileSync } from "node:fs";
+      export default async ({ text }) => {
+        writeFileSync("said.txt", text);
+        await new Promise((done) => setTimeout(done, 1_000));
+        return text;
+      };`,
+    );
+    const going = await start(test);
+    expect(await run("run", "shout", '{"text":"one"}')).toMatchObject({ exit: 0, out: "one\n" });
+    await going.shows("! said.txt changed: the worker is replaced after its job (files that the handler writes are");
+    expect(await run("run", "shout", '{"text":"two"}')).toMatchObject({ exit: 0, out: "two\n" });
+    await going.shows("! said.txt changed: the worker is replaced after its job\n");
   });
 
   it("shows ids in full and details with --verbose", async (test) => {

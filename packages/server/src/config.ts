@@ -20,6 +20,8 @@ export interface Config {
   readonly auditKeptMs: number;
   readonly demo: boolean;
   readonly banner: boolean;
+  /** What to do about a package that a Python handler lacks; `{package}` stands for its name. */
+  readonly packageAdvice: string;
   readonly localProcesses: boolean;
   readonly containers: boolean;
   /** Indexes and UUIDs, or all of them. */
@@ -201,6 +203,7 @@ function toConfig(s: Settings): Config {
     auditKeptMs: s.MILLRACE_AUDIT_DAYS * 86_400_000,
     demo: s.MILLRACE_DEMO === "on",
     banner: s.MILLRACE_BANNER === "on",
+    packageAdvice: s.MILLRACE_PACKAGE_ADVICE,
     localProcesses: s.MILLRACE_LOCAL_PROCESSES === "on",
     containers: s.MILLRACE_CONTAINERS === "on",
     gpus: chosenGpus(s.MILLRACE_GPUS),

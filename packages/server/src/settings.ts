@@ -84,6 +84,10 @@ export const settings = Type.Object({
   ),
   MILLRACE_DEMO: onOff("Whether the first start makes an example endpoint and runs a job through it.", "on"),
   MILLRACE_BANNER: onOff("Whether a start prints its addresses and a first command.", "on"),
+  MILLRACE_PACKAGE_ADVICE: Type.String({
+    description: "What the terminal advises when a Python handler lacks a package, whose name stands for {package}.",
+    default: "add it to requirements.txt, or install it for the Python that runs the handler",
+  }),
   MILLRACE_LOCAL_PROCESSES: onOff("Whether templates may name a directory of this machine as their image.", "on"),
   MILLRACE_CONTAINERS: onOff(
     "Whether templates may name a container image, run by the Docker engine that DOCKER_HOST, the current Docker context or the default socket lead to.",

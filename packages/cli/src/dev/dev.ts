@@ -12,7 +12,7 @@ import { readChecks, runChecks } from "./checks.js";
 import { type Engine, startEngine } from "./engine.js";
 import { type HandlerFile, startCommand } from "./handler.js";
 import { findPython, isNeedsFile, type PythonFound } from "./python.js";
-import { filesInWords, watchFolder } from "./watch.js";
+import { filesInWords, isCode, watchFolder } from "./watch.js";
 
 export interface DevOptions {
   readonly port: number | undefined;
@@ -43,6 +43,7 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
     env: tools.env,
     isJson: terminal.isJson,
     isVerbose: options.isVerbose,
+    packageAdvice: python?.packageAdvice,
     out: isOnce ? tools.streams.err : tools.streams.out, // what a single run prints is its output alone
     err: tools.streams.err,
   });
@@ -94,6 +95,7 @@ class Served {
   readonly #options: DevOptions;
   readonly #env: Env;
   #python: PythonFound | undefined;
+  #hasHinted = false;
   endpoint = "";
 
   constructor(calls: Calls, terminal: Terminal, { handler, options, python, env }: Serving) {
@@ -144,14 +146,26 @@ class Served {
         this.#python = await findPython(this.#handler, this.#env, (text) => this.#event("·", "dim", text));
         await this.save();
       }
-      await this.#calls.call("POST", `/v1/endpoints/${this.endpoint}/restart`);
       const { jobs } = await this.#calls.call<HealthBody>("GET", `/v2/${this.endpoint}/health`);
+      // a handler may write its results here, and its job would begin again for ever
+      const isNow = files.some(isCode);
+      await this.#calls.call("POST", `/v1/endpoints/${this.endpoint}/restart${isNow ? "?now=true" : ""}`);
       const kept =
         jobs.inQueue === 0 ? "" : `; ${jobs.inQueue} queued ${jobs.inQueue === 1 ? "job is" : "jobs are"} kept`;
-      this.#event("!", "yellow", `${filesInWords(files)} changed: the worker is replaced${kept}`);
+      const busy = this.#replacedWhileBusy(jobs.inProgress, isNow);
+      this.#event("!", "yellow", `${filesInWords(files)} changed: the worker is replaced${busy}${kept}`);
     } catch (error) {
       this.#event("!", "yellow", `${filesInWords(files)} changed, but: ${(error as Error).message}`);
     }
+  }
+
+  /** What becomes of the jobs that run while a worker is replaced. */
+  #replacedWhileBusy(running: number, isNow: boolean): string {
+    if (running === 0) return "";
+    if (isNow) return running === 1 ? ", and its job begins again" : ", and the running jobs begin again";
+    const hint = this.#hasHinted ? "" : " (files that the handler writes are better kept outside its folder)";
+    this.#hasHinted = true;
+    return `${running === 1 ? " after its job" : " after the running jobs"}${hint}`;
   }
 
   /** A line among those of the engine. */

@@ -25,6 +25,8 @@ export interface EngineOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isJson: boolean;
   readonly isVerbose: boolean;
+  /** What it advises when a Python handler lacks a package; `{package}` stands for its name. */
+  readonly packageAdvice: string | undefined;
   /** Where its lines go. */
   readonly out: Streams["out"];
   /** Where it complains. */
@@ -52,7 +54,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
 /** An engine that serves, or the last words of one that could not. */
 async function startAt(
   port: number,
-  { dataDir, env, isJson, isVerbose, out, err }: EngineOptions,
+  { dataDir, env, isJson, isVerbose, packageAdvice, out, err }: EngineOptions,
 ): Promise<{ engine?: Engine; said: string }> {
   const addressFile = join(dataDir, "url");
   rmSync(addressFile, { force: true }); // it is there again as soon as this engine listens
@@ -68,6 +70,8 @@ async function startAt(
       MILLRACE_DATA_DIR: dataDir,
       MILLRACE_DATABASE_URL: undefined,
       MILLRACE_DEMO: "off",
+      ...(packageAdvice === undefined ? {} : { MILLRACE_PACKAGE_ADVICE: packageAdvice }),
+      MILLRACE_STOP_GRACE: env.MILLRACE_STOP_GRACE ?? "2", // whoever saves a file waits for the next worker
       MILLRACE_BANNER: "off",
       ...(isVerbose ? { MILLRACE_LOG_LEVEL: "debug" } : {}),
       MILLRACE_LOG_FORMAT: isJson ? "json" : "lines",

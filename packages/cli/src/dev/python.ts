@@ -11,6 +11,8 @@ export interface PythonFound {
   readonly python: string;
   /** For people: its version, and what was done for it. */
   readonly words: string;
+  /** What to do about a package that is missing; `{package}` stands for its name. */
+  readonly packageAdvice: string;
 }
 
 const needFiles = ["requirements.txt", "pyproject.toml"] as const;
@@ -28,19 +30,22 @@ export async function findPython(handler: HandlerFile, env: Env, say: (text: str
   const [venv, stamp] = [join(folder, ".venv"), join(folder, ".venv", "millrace-stamp")];
   const own = join(venv, "bin", "python");
   const needs = needsOf(handler);
-  if (existsSync(venv) && !existsSync(stamp)) return { python: own, words: `${await versionOf(own, env)}, .venv` };
+  if (existsSync(venv) && !existsSync(stamp))
+    return { python: own, words: `${await versionOf(own, env)}, .venv`, packageAdvice: await adviceForOwn(own, env) };
+  const { packageAdvice } = needs;
   const system = await versionOf("python3", env);
   if (
     needs.source === undefined &&
     (await runProgram("python3", ["-c", "import runpod"], { env, cwd: folder })).code === 0
   )
-    return { python: "python3", words: system };
+    return { python: "python3", words: system, packageAdvice };
   const wanted = createHash("sha256")
     .update(`${needs.args.join(" ")} ${needs.text}`)
     .digest("hex");
   const words = `${system}, ${needs.source ?? "runpod"}`;
   const [madeWith, had] = existsSync(own) ? readFileSync(stamp, "utf8").split("\n") : [];
-  if (madeWith === system && had === wanted) return { python: own, words: `${words}, environment reused` };
+  if (madeWith === system && had === wanted)
+    return { python: own, words: `${words}, environment reused`, packageAdvice };
   const isThere = madeWith === system && had !== unfinished;
   say(`${isThere ? "updating" : "making"} .venv from ${needs.source ?? "the package runpod"} …`);
   const hasUv = (await runProgram("uv", ["--version"], { env, cwd: folder })).code === 0;
@@ -55,7 +60,7 @@ export async function findPython(handler: HandlerFile, env: Env, say: (text: str
     : [".venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
   if (needs.args.length > 0) await step([...pip, ...needs.args], folder, env);
   writeFileSync(stamp, `${system}\n${wanted}`);
-  return { python: own, words: `${words}, environment ${isThere ? "updated" : "made"}` };
+  return { python: own, words: `${words}, environment ${isThere ? "updated" : "made"}`, packageAdvice };
 }
 
 const unfinished = "unfinished";
@@ -68,6 +73,8 @@ interface NeededPackages {
   readonly text: string;
   /** For pip. */
   readonly args: readonly string[];
+  /** What installs one more. */
+  readonly packageAdvice: string;
 }
 
 /** What to install: what its file lists, and the package that serves the handler if that is not among it. */
@@ -77,7 +84,18 @@ function needsOf({ folder, file }: HandlerFile): NeededPackages {
   const listed = source === "pyproject.toml" ? dependenciesOf(text) : source === undefined ? [] : ["-r", source];
   const isServed = /^\s*(import|from)\s+runpod\b/m.test(readFileSync(join(folder, file), "utf8"));
   const isListed = /^\s*["']?runpod\b/m.test(source === "pyproject.toml" ? listed.join("\n") : text);
-  return { source, text, args: [...listed, ...(isServed && !isListed ? ["runpod"] : [])] };
+  const packageAdvice =
+    source === "pyproject.toml"
+      ? 'add "{package}" to the dependencies in pyproject.toml'
+      : `echo {package} >> ${join(folder, "requirements.txt")}`;
+  return { source, text, args: [...listed, ...(isServed && !isListed ? ["runpod"] : [])], packageAdvice };
+}
+
+/** For an environment that its user made: it is not watched. */
+async function adviceForOwn(python: string, env: Env): Promise<string> {
+  const hasPip = (await runProgram(python, ["-m", "pip", "--version"], { env, cwd: "." })).code === 0;
+  const pip = hasPip ? `${python} -m pip install {package}` : `uv pip install --python ${python} {package}`;
+  return `${pip}, then save the handler again`;
 }
 
 function dependenciesOf(text: string): string[] {

@@ -65,6 +65,10 @@ export async function watchFolder(folder: string, onTrouble: (error: Error) => v
   };
 }
 
+/** Whether a file is part of the program, rather than something that it reads or writes. */
+export const isCode = (file: string): boolean =>
+  /\.(py|pyi|[cm]?[jt]s|[jt]sx)$|(^|\/)(requirements\.txt|pyproject\.toml|package\.json)$/.test(file);
+
 /** Files for people: `handler.py`, or `handler.py and 3 more`. */
 export const filesInWords = (files: readonly string[]): string =>
   `${files[0] ?? "a file"}${files.length > 1 ? ` and ${files.length - 1} more` : ""}`;

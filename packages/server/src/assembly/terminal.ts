@@ -20,7 +20,7 @@ export interface EventOutput {
 }
 
 /** Lines for a person at a terminal, JSON lines for a program. */
-export function openEventOutput({ logFormat, logLevel }: Config, clock: Clock): EventOutput {
+export function openEventOutput({ logFormat, logLevel, packageAdvice }: Config, clock: Clock): EventOutput {
   const isForPeople = logFormat === "lines" || (logFormat === "auto" && process.stdout.isTTY === true);
   if (!isForPeople || logLevel === "silent")
     return { emit: eventLog(logLevel), connect: () => {}, close: async () => {} };
@@ -30,6 +30,7 @@ export function openEventOutput({ logFormat, logLevel }: Config, clock: Clock): 
     columns: Number(process.env.COLUMNS || 80),
     isVerbose: logLevel === "debug",
     isQuiet: logLevel === "warn" || logLevel === "error",
+    packageAdvice,
     clock,
     endpointName: (id) => parts?.registry.endpoint(id)?.settings.name ?? parts?.registry.pod(id)?.settings.name,
     linesOf: (workerId) => linesOf(parts, workerId),

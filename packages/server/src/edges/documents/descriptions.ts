@@ -56,7 +56,7 @@ export const descriptions: Readonly<Record<string, string>> = {
     "When it was submitted, taken and ended, how often it was started, and each retry or loss with its reason.",
   GetJobInput: "Unchanged, and as long as the job is kept. A key that may read the endpoint may read it.",
   StopWorker:
-    "It takes no more jobs, and stops when its last one is over. The scaler starts another one if jobs wait or `workersMin` asks for it.",
+    "It takes no more jobs, and stops when its last one is over, or at once (`now=true`). The scaler starts another one if jobs wait or `workersMin` asks for it.",
   PauseWorker:
     "Only of queue endpoints with FlashBoot. The scaler resumes it for the next job, and at once if `workersMin` asks for it.",
   GetEndpointTimings:
@@ -77,7 +77,7 @@ endpoint's workers usually do; none fails, and FlashBoot is left out. Nothing is
   RollBackEndpoint: `Makes a new version with the earlier one's image and environment, even if the template has changed since. Scaling, name
 and timeouts stay. Refused if the version's template, volume or credentials are deleted.`,
   RestartEndpoint: `Makes a new version of the same content: for a handler whose files have changed, or an image whose tag has moved. Idle workers
-are replaced at once, busy ones after their last job; jobs that wait stay in the queue.`,
+are replaced at once, busy ones after their last job, or at once too (\`now=true\`); jobs that wait stay in the queue.`,
   GetEndpointLogs: `As text or as JSON lines, or as server-sent events that go on (\`follow=true\`). One request reads at most 64 MB of logs and
 returns at most 16 MB; what was left out is said.`,
   GetWorker: "Its state, since when and why; each step of its start with its time; and how it ended.",

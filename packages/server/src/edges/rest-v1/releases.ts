@@ -9,6 +9,7 @@ import type { Parts } from "../../operations/needs.js";
 import { idOf, params } from "../shared/params.js";
 import { readRelease } from "../shared/release-reads.js";
 import { sendList } from "../shared/replies/send-list.js";
+import { atOnce, isNow } from "./at-once.js";
 import { doc } from "./route-schema.js";
 
 /** The versions of an endpoint, and rollbacks. */
@@ -25,8 +26,11 @@ export function releaseRoutes(app: FastifyInstance, parts: Parts): void {
   );
   app.post(
     "/endpoints/:endpointId/restart",
-    doc("Replace all workers by new ones", "releases", api.Endpoint, { params: params("endpointId") }),
-    async (request) => restartWorkers(parts, request.caller, idOf(request, "endpointId")),
+    doc("Replace all workers by new ones", "releases", api.Endpoint, {
+      params: params("endpointId"),
+      querystring: atOnce,
+    }),
+    async (request) => restartWorkers(parts, request.caller, idOf(request, "endpointId"), { isNow: isNow(request) }),
   );
   app.post(
     "/endpoints/:endpointId/releases/:version/rollback",

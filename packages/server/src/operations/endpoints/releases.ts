@@ -9,6 +9,7 @@ import { checkKept } from "../check-kept.js";
 import { whyThrottled } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { iso, showEndpoint } from "../show-resources.js";
+import { stopWorker } from "../workers/worker-life.js";
 import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
 
 type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "here">;
@@ -91,16 +92,28 @@ export function rollBack(needs: Releasing, asking: Caller, endpointId: string, n
   });
 }
 
-/** Makes a new version of the same content, so that all workers are replaced: idle ones at once, busy ones after their job. */
-export function restartWorkers(needs: Releasing, asking: Caller, endpointId: string) {
+/**
+ * Makes a new version of the same content, so that all workers are replaced: idle ones at once, busy ones after their
+ * job. With `isNow`, busy ones at once, too: their jobs go back to the queue, and the lost start is not counted.
+ */
+export function restartWorkers(
+  needs: Releasing & Needs<"jobs" | "reader">,
+  asking: Caller,
+  endpointId: string,
+  { isNow }: { isNow: boolean },
+) {
   return changeAs(needs, asking, async (caller) => {
     const endpoint = ownEndpoint(needs, caller, endpointId);
     const current = await needs.registry.release(endpoint.no, endpoint.version);
     if (!current)
       throw new Refusal("NOT_FOUND", "The endpoint's current version is not kept: save the endpoint instead.");
-    auditing.note({ action: "endpoint.restart", resource: endpoint.id });
+    auditing.note({ action: "endpoint.restart", resource: endpoint.id, ...(isNow ? { after: { now: true } } : {}) });
     const made = { template: current.template, madeAt: needs.clock.now() };
-    return showEndpoint(needs, await saveAndRelease(needs, endpoint, endpoint.settings, made));
+    const saved = await saveAndRelease(needs, endpoint, endpoint.settings, made);
+    const old = isNow ? needs.registry.workersOf(endpoint.no).filter(({ row }) => row.version !== saved.version) : [];
+    const why = `version ${saved.version} replaces it at once`;
+    for (const worker of old) await stopWorker(needs, worker, why, needs.here.stopGraceMs);
+    return showEndpoint(needs, saved);
   });
 }
 

@@ -12,13 +12,16 @@ type Stopping = Needs<"registry" | "clock" | "bell" | "emit" | "here" | "tallies
 
 const refused = (why: string) => new Refusal("INVALID_STATE", why);
 
-/** Stops a worker: one that is busy finishes its jobs first. The scaler starts another one if it is needed. */
-export const stopByHand = (needs: Stopping, asking: Caller, workerId: string) =>
+/**
+ * Stops a worker: one that is busy finishes its jobs first, or with `isNow` gives them back. The scaler starts another
+ * one if it is needed.
+ */
+export const stopByHand = (needs: Stopping, asking: Caller, workerId: string, { isNow }: { isNow: boolean }) =>
   changed(needs, asking, workerId, async ({ worker }) => {
     const why = "stopped by hand";
-    auditing.note({ action: "worker.stop", resource: workerId });
+    auditing.note({ action: "worker.stop", resource: workerId, ...(isNow ? { after: { now: true } } : {}) });
     // one that takes no jobs now holds none
-    if (worker.row.readyAt === undefined || worker.row.wanted === "paused")
+    if (isNow || worker.row.readyAt === undefined || worker.row.wanted === "paused")
       await stopWorker(needs, worker, why, needs.here.stopGraceMs);
     else await closeWorker(needs, worker, why);
   });

@@ -36,6 +36,7 @@ function open(more: Partial<TerminalParts> = {}): TerminalLog {
     columns: 80,
     isVerbose: false,
     isQuiet: false,
+    packageAdvice: "echo {package} >> requirements.txt",
     clock: { now: () => now, after: (ms, call) => void due.push({ at: now + ms, call }) },
     endpointName: (id) => ({ e1: "shout", e2: "an-endpoint-with-a-long-name" })[id],
     linesOf: async function* () {

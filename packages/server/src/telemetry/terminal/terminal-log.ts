@@ -18,6 +18,8 @@ export interface TerminalParts {
   readonly isVerbose: boolean;
   /** The lowest kind of line that is shown. */
   readonly isQuiet: boolean;
+  /** What to do about a package that a Python handler lacks; `{package}` stands for its name. */
+  readonly packageAdvice: string;
   readonly clock: { now(): number; after(ms: number, call: () => void): void };
   readonly endpointName: (id: string) => string | undefined;
   /** A worker's lines as they come, until it ends. */
@@ -148,8 +150,8 @@ export class TerminalLog {
           this.#add({ at, endpointId, kind: "output", text: `${name} │ ${text}`, below: [] });
           const missing = missingModule(text);
           if (missing === undefined) continue;
-          const remedy = `add its package to requirements.txt, or run .venv/bin/pip install ${missing}`;
-          const told = `Python has no module "${missing}" here: ${remedy}`;
+          const advice = this.#parts.packageAdvice.replaceAll("{package}", () => missing);
+          const told = `the Python package "${missing}" is missing: ${advice}`;
           this.#add({ at: at + 0.001, endpointId, kind: "attention", text: told, below: [] });
         }
       this.#crashes.forget(workerId);

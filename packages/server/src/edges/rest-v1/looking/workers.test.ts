@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../../limits/index.js";
 import { type Http, openHttp } from "../../../testing/http-fixture.js";
 import { Scene } from "../../../testing/scene-fixture.js";
 
@@ -36,6 +37,22 @@ describe("POST /v1/workers/{id}/stop", () => {
     expect(await scene.state(endpoint, jobId)).toBe("COMPLETED");
     expect(await scene.state(endpoint, next)).toBe("IN_QUEUE");
     expect(await act(worker!.row.id, "stop")).toMatchObject({ status: 400, json: { code: "INVALID_STATE" } });
+  });
+
+  it("stops a busy worker at once with now=true: its job is started again, and the lost start is not counted", async () => {
+    const endpoint = await scene.endpoint({ workersMax: 1 });
+    scene.runAll();
+    const jobId = await scene.submit(endpoint);
+    await scene.advance(1_000);
+    const [worker] = scene.workersOf(endpoint);
+    await scene.take(worker!);
+    expect(await act(worker!.row.id, "stop?now=true")).toMatchObject({ status: 200, json: { state: "stopping" } });
+    await scene.advance(limits.stopGraceMsDefault + 1_000);
+    expect(worker!.row.endedAt).toBeDefined();
+    const next = scene.workersOf(endpoint).find((each) => each !== worker);
+    expect((await scene.take(next!)).map(({ id }) => id)).toEqual([jobId]);
+    await scene.done(next!, jobId);
+    expect(await scene.status(endpoint, jobId)).toMatchObject({ status: "COMPLETED", retries: 0 });
   });
 
   it("is for those who may change resources, and see the worker", async () => {

@@ -6,6 +6,7 @@ import type { Parts } from "../../../operations/needs.js";
 import { showColdStarts, showWorker, showWorkers } from "../../../operations/workers/show-workers.js";
 import { pauseByHand, stopByHand } from "../../../operations/workers/stop-by-hand.js";
 import { idOf, params } from "../../shared/params.js";
+import { atOnce, isNow } from "../at-once.js";
 import { doc } from "../route-schema.js";
 
 /** Routes about workers: their states, their timelines, and how long they took to start. */
@@ -33,8 +34,11 @@ export function workerRoutes(app: FastifyInstance, parts: Parts): void {
   );
   app.post(
     "/workers/:workerId/stop",
-    doc("Stop a worker; a busy one finishes its jobs first", "workers", api.Worker, changing),
-    async (request) => stopByHand(parts, request.caller, idOf(request, "workerId")),
+    doc("Stop a worker; a busy one finishes its jobs first", "workers", api.Worker, {
+      ...changing,
+      querystring: atOnce,
+    }),
+    async (request) => stopByHand(parts, request.caller, idOf(request, "workerId"), { isNow: isNow(request) }),
   );
   app.post(
     "/workers/:workerId/pause",
