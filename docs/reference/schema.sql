@@ -246,3 +246,9 @@ CREATE INDEX job_failed ON job (endpoint_no, no) WHERE status = 3;
 CREATE INDEX job_cancelled ON job (endpoint_no, no) WHERE status = 4;
 
 CREATE INDEX job_timed_out ON job (endpoint_no, no) WHERE status = 5;
+
+CREATE TABLE job_secret (
+  no INTEGER PRIMARY KEY AUTOINCREMENT, worker_no INTEGER NOT NULL, value TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX job_secret_of ON job_secret (worker_no, no);

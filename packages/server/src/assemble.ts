@@ -38,9 +38,10 @@ import { clusterLoops, Leases, ownedLoops } from "./loops/leases.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
+import { secretsOfJobs } from "./operations/access/access-secret.js";
 import { SignInLink } from "./operations/access/sign-in-link.js";
 import { tracedJob } from "./operations/jobs/traced-job.js";
-import type { Provider } from "./provider.js";
+import type { JobSecrets, Provider } from "./provider.js";
 import { Grants, Rates } from "./rates.js";
 import type { Sender } from "./sender.js";
 import { guardedSender } from "./senders/guarded.js";
@@ -102,7 +103,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     for (const listener of listeners) listener(event);
   };
   const hostId = directory.secret("host", () => ids.resource());
-  const providers = openProviders(config, { hostId, logsDir: directory.logs, env: process.env, emit });
+  const masked: { secretsOf: JobSecrets } = { secretsOf: async () => [] };
+  const jobSecrets: JobSecrets = (workerId) => masked.secretsOf(workerId);
+  const providers = openProviders(config, { hostId, logsDir: directory.logs, env: process.env, emit, jobSecrets });
   const machine = given.inventory ?? machineInventory(config.gpus, process.env);
   const stock = new StockTaking({ emit }, stockOf(machine, config, providers), config);
   const firstLook = stock.look(); // a sleeping driver takes seconds to wake
@@ -121,6 +124,11 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const registry = new Registry(stores, { onChange: () => rings.onChange(), now: clock.now });
   await registry.load(clock.now());
 
+  masked.secretsOf = async (workerId) => {
+    const worker = registry.worker(workerId);
+    return worker ? (await secretsOfJobs({ ...stores, vault }, worker.row.no)).texts : [];
+  };
+
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
   // one data directory identifies both a server and the machine it runs on
   const server = { no: shared?.serverNo ?? hostNo, id: hostId };
@@ -129,6 +137,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     logsDir: directory.logs,
     env: process.env,
     emit,
+    jobSecrets,
     kept: { read: () => directory.read("cluster"), keep: (text) => directory.note("cluster", text) },
   });
   const numbered: (OpenCluster & { readonly no: number })[] = [];

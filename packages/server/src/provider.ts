@@ -84,6 +84,12 @@ export class StartUnsure extends Error {}
 /** Connects to a TCP port of a worker. Connections to different workers take turns. */
 export type Connect = (worker: { readonly id: string; readonly no: number }, port: number) => Promise<Duplex>;
 
+/**
+ * Secrets of the jobs that a worker has had: a provider that meets a worker of an earlier server masks them in its log,
+ * as those given to {@link Provider.hide}.
+ */
+export type JobSecrets = (workerId: string) => Promise<readonly string[]>;
+
 /** A worker could not be started, with the likely cause. */
 export class StartFailed extends Error {
   readonly blame: ExitCause;

@@ -5,7 +5,7 @@ import type { WorkerHandle } from "../domain/workers/worker.js";
 import type { Emit } from "../events.js";
 import { StartError } from "../host/data-directory.js";
 import type { ClusterVolumes } from "../operations/needs.js";
-import type { Provider } from "../provider.js";
+import type { JobSecrets, Provider } from "../provider.js";
 import type { Stores } from "../store/index.js";
 
 /** What opening a cluster needs besides the settings. */
@@ -15,6 +15,7 @@ interface Opening {
   readonly logsDir: string;
   readonly env: NodeJS.ProcessEnv;
   readonly emit: Emit;
+  readonly jobSecrets: JobSecrets;
   /** Where this server remembers which cluster it was. */
   readonly kept: { readonly read: () => string | undefined; readonly keep: (text: string) => void };
 }
@@ -67,7 +68,7 @@ async function openCluster(
   kubernetes: KubernetesConfig,
   context: string | undefined,
   kept: Map<string, string>,
-  { installation, logsDir, env, emit }: Opening,
+  { installation, logsDir, env, emit, jobSecrets }: Opening,
 ): Promise<OpenCluster> {
   const name = context ?? "default";
   const isOne = kubernetes.contexts.length === 1;
@@ -118,6 +119,7 @@ async function openCluster(
     gpuResource: kubernetes.gpuResource,
     gpuLabel: kubernetes.gpuLabel,
     claims,
+    jobSecrets,
     freezes: kubernetes.freezes,
     forwards: route === "api-server",
     additions: additions?.all ?? {},

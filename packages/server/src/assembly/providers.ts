@@ -1,7 +1,7 @@
 import type { Config } from "../config.js";
 import type { Emit } from "../events.js";
 import type { HeldVolumes, Here } from "../operations/needs.js";
-import type { Provider } from "../provider.js";
+import type { JobSecrets, Provider } from "../provider.js";
 import { combined } from "../providers/combined.js";
 import { DockerProvider } from "../providers/docker/docker-provider.js";
 import { type Engine, engineAddress, openEngine } from "../providers/docker/engine.js";
@@ -26,6 +26,7 @@ interface Opening {
   readonly logsDir: string;
   readonly env: NodeJS.ProcessEnv;
   readonly emit: Emit;
+  readonly jobSecrets: JobSecrets;
 }
 
 /** Opens the providers that the settings name: the only place that knows which kinds there are. */
@@ -50,7 +51,7 @@ export function openProviders(config: Config, opening: Opening): Providers {
  */
 function findContainers(
   config: Config,
-  { hostId, logsDir, env, emit }: Opening,
+  { hostId, logsDir, env, emit, jobSecrets }: Opening,
 ): { readonly engine: Engine | undefined; readonly containers: Provider<never> } {
   const without = (why: string) => ({ engine: undefined, containers: noContainers(why, logsDir) });
   if (!config.containers)
@@ -59,7 +60,7 @@ function findContainers(
     const { dockerNetwork: network, dockerPublish: publishOn, dockerVolumes: keepsVolumes } = config;
     const engine = openEngine(engineAddress(env), { network, publishOn, keepsVolumes });
     const warn = (message: string) => emit({ type: "server.warning", message });
-    return { engine, containers: new DockerProvider(engine, hostId, logsDir, warn) };
+    return { engine, containers: new DockerProvider(engine, hostId, logsDir, { jobSecrets, warn }) };
   } catch (error) {
     return without(error instanceof Error ? error.message : String(error));
   }

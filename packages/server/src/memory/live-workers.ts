@@ -25,6 +25,8 @@ export interface LiveWorker {
   mayHold: number;
   /** How many jobs its held polls ask for. */
   asksFor: number;
+  /** Secrets of its jobs that are noted: its log must not show them. */
+  notedSecrets?: Set<string>;
   /** How many failed starts before it were forgiven because it started well. */
   forgave: number;
   /** What is being done to start it, if it takes long and is done here. */

@@ -1,5 +1,11 @@
 import type { Secret } from "../domain/access/secret.js";
 
+/** A sealed secret of a job, by when it was noted. */
+export interface JobSecret {
+  readonly no: number;
+  readonly value: string;
+}
+
 export interface SecretStore {
   /** `value` is sealed. */
   create(secret: Omit<Secret, "no"> & { readonly value: string }): Promise<Secret>;
@@ -8,4 +14,8 @@ export interface SecretStore {
   of(ownerNo: number): Promise<Secret[]>;
   /** The sealed values of a user's secrets with these names. */
   values(ownerNo: number, names: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Notes sealed secrets of jobs that a worker is about to receive; its newest `heldJobsMax` are kept. */
+  noteOfJobs(workerNo: number, values: readonly string[]): Promise<void>;
+  /** The sealed secrets that were noted for a worker after the one with the number `after`, in order. */
+  ofJobs(workerNo: number, after: number, limit: number): Promise<JobSecret[]>;
 }

@@ -67,6 +67,7 @@ export class StrictProvider implements Provider {
   /** Simulates that the listening server is gone. */
   disconnect(): void {
     this.#listeners = [];
+    this.#hidden.clear();
   }
 
   isPaused = (workerId: string): boolean => this.isRunning(workerId) && this.#paused.has(workerId);

@@ -29,11 +29,33 @@ export function hideOnHost({ registry, here }: Needs<"registry" | "here">, hide:
   };
 }
 
+type Hiding = Needs<"secrets" | "vault" | "hideInLog" | "emit" | "clock">;
+
+/** Secrets of jobs that a worker has had, newer than the one with the number `after`; `last` is the newest one's. */
+export interface HiddenSecrets {
+  readonly texts: readonly string[];
+  readonly last: number;
+}
+
+export async function secretsOfJobs(
+  { secrets, vault }: Needs<"secrets" | "vault">,
+  workerNo: number,
+  after = 0,
+): Promise<HiddenSecrets> {
+  const texts: string[] = [];
+  let last = after;
+  for (let count: number = limits.jobSecretsRead; count === limits.jobSecretsRead; ) {
+    if (turns.isOver) await turns.take(["secrets"]);
+    const some = await secrets.ofJobs(workerNo, last, limits.jobSecretsRead);
+    texts.push(...some.map(({ value }) => vault.open(value)));
+    last = some.at(-1)?.no ?? last;
+    count = some.length;
+  }
+  return { texts, last };
+}
+
 /** Masks the secrets of the jobs that a worker holds in its log again: its provider may have forgotten them. */
-export async function hideHeldSecrets(
-  needs: Needs<"reader" | "vault" | "hideInLog" | "emit" | "clock">,
-  worker: LiveWorker,
-): Promise<void> {
+export async function hideHeldSecrets(needs: Hiding & Needs<"reader">, worker: LiveWorker): Promise<void> {
   const jobs: Secretive[] = [];
   for (const { no } of await needs.reader.heldBy(worker.row.no)) {
     const sent = await needs.reader.submission(no);
@@ -42,29 +64,43 @@ export async function hideHeldSecrets(
   if (jobs.length > 0) await hideSecrets(needs, worker, jobs);
 }
 
-/** Masks these jobs' secrets in the worker's log before the worker receives them. If that fails, warns and goes on. */
-export async function hideSecrets(
-  needs: Needs<"vault" | "hideInLog" | "emit" | "clock">,
-  { row }: LiveWorker,
-  jobs: readonly Secretive[],
-): Promise<void> {
+/**
+ * Masks these jobs' secrets in the worker's log before the worker receives them, and notes them for whoever reads the
+ * log after a restart. If that fails, warns and goes on.
+ */
+export async function hideSecrets(needs: Hiding, worker: LiveWorker, jobs: readonly Secretive[]): Promise<void> {
   const secrets = new Set<string>();
   for (const { s3Config } of jobs) {
     if (turns.isOver) await turns.take(["secrets"]);
     const secret = accessSecretOf(needs, s3Config);
     if (secret !== undefined) secrets.add(secret);
   }
+  const { row } = worker;
   const over = new AbortController();
   const late = needs.clock.sleep(limits.logHideMs, over.signal).then(() => {
     if (!over.signal.aborted) throw new Error("Its provider did not answer in time");
   });
   try {
     // if the keeper is gone, so are its workers
-    await Promise.race([Promise.all(Array.from(secrets, (secret) => needs.hideInLog(row.id, secret))), late]);
+    const hiding = Promise.all(Array.from(secrets, (secret) => needs.hideInLog(row.id, secret)));
+    await Promise.race([Promise.all([hiding, noteSecrets(needs, worker, secrets)]), late]);
   } catch (error) {
     const message = `the s3Config.accessSecret of a job may be shown in the log of worker ${row.id}`;
     needs.emit({ type: "server.warning", message, error });
   } finally {
     over.abort();
   }
+}
+
+/** Most jobs of a worker have the same secret: it is noted once by each server. */
+async function noteSecrets({ secrets, vault }: Hiding, worker: LiveWorker, texts: ReadonlySet<string>): Promise<void> {
+  worker.notedSecrets ??= new Set();
+  const { notedSecrets } = worker;
+  const unknown = [...texts].filter((text) => !notedSecrets.has(text));
+  await secrets.noteOfJobs(
+    worker.row.no,
+    unknown.map((text) => vault.seal(text)),
+  );
+  if (notedSecrets.size + unknown.length > limits.heldJobsMax) notedSecrets.clear();
+  for (const text of unknown) notedSecrets.add(text);
 }

@@ -12,7 +12,9 @@ import { noteCall } from "../workers/worker-life.js";
 import { loseJob } from "./change-job.js";
 import type { LentBody } from "./lend-status.js";
 
-type Taking = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "line" | "vault" | "hideInLog">;
+type Taking = Needs<
+  "jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "line" | "vault" | "secrets" | "hideInLog"
+>;
 
 export interface Take {
   readonly worker: LiveWorker;

@@ -2,7 +2,7 @@ import { HiddenTexts, type LogLine, type LogMark, markOf } from "../../domain/wo
 import type { Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import { turns } from "../../turns.js";
-import { accessSecretOf } from "../access/access-secret.js";
+import { secretsOfJobs } from "../access/access-secret.js";
 import type { Needs } from "../needs.js";
 
 /** A worker, live or long ended. While it lives its row is replaced as it changes. */
@@ -13,7 +13,7 @@ export interface Logged {
 /** A line as callers see it. */
 export interface ShownLine extends LogLine, LogMark {}
 
-type Masking = Needs<"reader" | "vault">;
+type Masking = Needs<"secrets" | "vault">;
 
 const lane = ["logs"] as const;
 const masks = new WeakMap<Logged, Mask>();
@@ -26,12 +26,14 @@ export function maskOf(worker: Logged): Mask {
 }
 
 /**
- * Hides the `accessSecret` of the jobs that a worker holds or has held since its log was first read. Its provider hides
- * these and earlier jobs' secrets too; but after a restart, a provider whose engine keeps the log no longer knows them.
+ * Hides the `accessSecret` of the jobs that a worker has had. Its provider hides them, too; but a job that was taken on
+ * another server may be unknown to the one that keeps the log.
  */
 class Mask {
   readonly #worker: Logged;
-  readonly #known = new Set<number>();
+  /** The number of the newest noted secret that is known. */
+  #last = 0;
+  #hasEnded = false;
   readonly #hidden = new HiddenTexts([], limits.heldJobsMax);
   #looking: Promise<void> | undefined;
   /** Begins when the present look is over. */
@@ -44,7 +46,7 @@ class Mask {
   /** Lines as callers see them. */
   async shown(needs: Masking, lines: readonly LogLine[]): Promise<ShownLine[]> {
     // a job taken while the lines were read has its secret in them
-    if (this.#worker.row.endedAt === undefined) await this.#look(needs);
+    if (!this.#hasEnded) await this.#look(needs);
     const shown: ShownLine[] = [];
     let unitsLeft = 0;
     for (const line of lines) {
@@ -81,16 +83,10 @@ class Mask {
   }
 
   async #learn(needs: Masking): Promise<void> {
-    if (turns.isOver) await turns.take(lane);
-    const held = await needs.reader.heldBy(this.#worker.row.no);
-    const nos = new Set(held.map(({ no }) => no));
-    for (const no of this.#known) if (!nos.has(no)) this.#known.delete(no);
-    for (const no of nos) {
-      if (this.#known.has(no)) continue;
-      if (turns.isOver) await turns.take(lane);
-      const secret = accessSecretOf(needs, (await needs.reader.submission(no))?.s3Config);
-      if (secret !== undefined) this.#hidden.add(secret);
-      this.#known.add(no);
-    }
+    const { row } = this.#worker;
+    const { texts, last } = await secretsOfJobs(needs, row.no, this.#last);
+    for (const text of texts) this.#hidden.add(text);
+    this.#last = last;
+    this.#hasEnded = row.endedAt !== undefined;
   }
 }

@@ -14,7 +14,7 @@ export interface LogPage {
   readonly note?: string | undefined;
 }
 
-export interface LogParts extends Needs<"registry" | "reader" | "vault" | "clock" | "here"> {
+export interface LogParts extends Needs<"registry" | "reader" | "secrets" | "vault" | "clock" | "here"> {
   readonly logs: Provider["logs"];
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from "vitest";
-import type { Provider, WorkerSpec } from "../../provider.js";
+import type { JobSecrets, Provider, WorkerSpec } from "../../provider.js";
 import { Stage } from "../puppet-fixture.js";
 
 /** What the contract asks a provider to start; the provider's own test adds the settings of its kind. */
@@ -18,7 +18,7 @@ export interface OpenedProvider {
   /** Launches that must fail, and the error to expect. */
   readonly unstartable: readonly [why: RegExp, launch: (wish: Wish) => WorkerSpec][];
   /** The provider of another server for the same host, after the earlier server has left. */
-  again(): Promise<Provider>;
+  again(more?: { readonly jobSecrets: JobSecrets }): Promise<Provider>;
   end(): Promise<void>;
 }
 

@@ -10,8 +10,8 @@ export function logsContract(scene: ContractScene): void {
   const { launch, start } = scene;
   describe("of a worker's log", () => {
     /** Waits until this text is in the log, which takes a moment. */
-    const kept = async (text: string, workerId = id) => {
-      const reader = follower(scene.provider, workerId);
+    const kept = async (text: string, provider = scene.provider) => {
+      const reader = follower(provider, id);
       await reader.until(text);
       reader.leave();
     };
@@ -173,6 +173,25 @@ export function logsContract(scene: ContractScene): void {
       await scene.provider.forget(id);
       expect(textsOf(await linesOf(scene.provider, id)).at(-1)).toBe(shown);
       await scene.provider.hide("unknown0000000", "s3cret");
+    });
+
+    it("hides the secrets of a worker's jobs also if an earlier server started it", async () => {
+      const { puppet } = await start();
+      await scene.provider.hide(id, "s3cret");
+      await scene.provider.leave(60_000);
+      const next = await scene.opened.again({ jobSecrets: async () => ["s3cret"] });
+      expect(await next.look(id)).toMatchObject({ state: "running" });
+      await puppet.ask("say", "a s3cret\n");
+      await next.hide(id, "other");
+      await puppet.ask("say", "a s3cret, an other\n");
+      await kept("a ****, an ****", next);
+      expect(textsOf(await linesOf(next, id))).toEqual(["a ****", "a ****, an ****"]);
+      expect(await next.logTail(id)).toContain("a ****, an ****");
+      const end = endOf(next, id);
+      puppet.do("exit", 0);
+      await end;
+      await next.forget(id);
+      expect(textsOf(await linesOf(next, id))).toEqual(["a ****", "a ****, an ****"]);
     });
 
     it("keeps no more of a flood than its bound, even for a slow reader, and delays no other worker", async () => {

@@ -8,7 +8,7 @@ import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
 import { providerContract } from "../contract.js";
 import { endOf, type OpenedProvider, type Wish } from "../contracts/scene.js";
-import { DockerProvider } from "./docker-provider.js";
+import { type DockerOptions, DockerProvider } from "./docker-provider.js";
 import { openEngine } from "./engine.js";
 import { engineFacts } from "./facts.js";
 
@@ -31,8 +31,8 @@ const launchOf = ({ workerId, command, env, directory }: Wish): ImageSpec => ({
 
 async function open(): Promise<OpenedProvider> {
   const logsDir = mkdtempSync(join(tmpdir(), "millrace-logs-"));
-  const make = () =>
-    new DockerProvider(openEngine({ host: engine.host, certificates: undefined }), "host0000000001", logsDir);
+  const make = (more: DockerOptions = {}) =>
+    new DockerProvider(openEngine({ host: engine.host, certificates: undefined }), "host0000000001", logsDir, more);
   let provider = make();
   return {
     provider,
@@ -44,7 +44,7 @@ async function open(): Promise<OpenedProvider> {
       ],
       [/names no command: set dockerStartCmd/, (wish) => ({ ...launchOf(wish), command: [] })],
     ],
-    again: async () => (provider = make()),
+    again: async (more) => (provider = make(more)),
     end: async () => {
       await provider.leave();
       const left = engine.docker("ps", "-aq").split("\n").filter(Boolean);
@@ -153,9 +153,9 @@ describe("A container", () => {
 
   it("whose disk the engine cannot limit runs without a limit, which is reported once", async () => {
     const warnings: string[] = [];
-    const own = new DockerProvider(openEngine({ host: engine.host, certificates: undefined }), "h", directory, (text) =>
-      warnings.push(text),
-    );
+    const own = new DockerProvider(openEngine({ host: engine.host, certificates: undefined }), "h", directory, {
+      warn: (text) => warnings.push(text),
+    });
     for (const id of ["worker00000002", "worker00000003"]) {
       await own.start({ ...sleeping("a"), workerId: id, diskGb: 1 });
     }

@@ -2,7 +2,14 @@ import type Docker from "dockerode";
 import { realTime } from "../../clock.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
 import type { WorkerHandle } from "../../domain/workers/worker.js";
-import { type ImageSpec, type LogQuery, type Provider, type Starting, StartUnsure } from "../../provider.js";
+import {
+  type ImageSpec,
+  type JobSecrets,
+  type LogQuery,
+  type Provider,
+  type Starting,
+  StartUnsure,
+} from "../../provider.js";
 import { readLogFiles } from "../log-files/reading.js";
 import { absent, handleOf, sightingOf } from "./container.js";
 import { Containers } from "./containers.js";
@@ -14,6 +21,12 @@ import { type Contained, containerLogs, keepContainerLog, secretsIn } from "./lo
 import { lastLines } from "./output.js";
 
 const unheard: Starting = { note: () => {}, reached: () => {}, signal: new AbortController().signal };
+
+/** What the provider asks of the service, and tells it. */
+export interface DockerOptions {
+  readonly jobSecrets?: JobSecrets;
+  readonly warn?: (message: string) => void;
+}
 
 /**
  * Runs workers as containers of a Docker engine or a compatible one, which other hosts may share. After a container is
@@ -32,10 +45,17 @@ export class DockerProvider implements Provider<ImageSpec> {
   readonly #starting = new Map<string, Promise<WorkerHandle>>();
   /** Workers that we killed. Any other killed worker ran out of memory, or was killed by somebody else. */
   readonly #killed = new Set<string>();
-  /** Secrets hidden from the logs of existing containers: the engine stores the logs unmasked. */
-  readonly #hidden = new Map<string, HiddenTexts>();
+  /** Secrets of jobs hidden from the logs of existing containers: the engine stores the logs unmasked. */
+  readonly #hidden = new Map<string, Promise<HiddenTexts>>();
+  readonly #jobSecrets: JobSecrets;
 
-  constructor(engine: Engine, hostId: string, logsDir: string, warn: (message: string) => void = () => {}) {
+  constructor(
+    engine: Engine,
+    hostId: string,
+    logsDir: string,
+    { jobSecrets = async () => [], warn = () => {} }: DockerOptions = {},
+  ) {
+    this.#jobSecrets = jobSecrets;
     this.#engine = engine;
     this.#logsDir = logsDir;
     this.#containers = new Containers(engine, hostId, warn);
@@ -100,7 +120,7 @@ export class DockerProvider implements Provider<ImageSpec> {
 
   async logTail(workerId: string): Promise<string> {
     const found = await this.#containers.find(workerId);
-    return found ? lastLines(this.#contained(workerId, found), this.#engine.host) : "";
+    return found ? lastLines(await this.#contained(workerId, found), this.#engine.host) : "";
   }
 
   /** A worker's lines, from the engine while it has the container, afterwards from the kept log. */
@@ -111,21 +131,32 @@ export class DockerProvider implements Provider<ImageSpec> {
     const found = await this.#containers.find(workerId).catch((error) => {
       throw isAway(error) ? away(error, host) : new Error(said(error));
     });
-    if (found) yield* containerLogs(this.#contained(workerId, found), host, query, askedAt);
+    if (found) yield* containerLogs(await this.#contained(workerId, found), host, query, askedAt);
     else yield* readLogFiles(this.#logsDir, workerId, query, () => true);
   }
 
   async hide(workerId: string, secret: string): Promise<void> {
-    const texts = this.#hidden.get(workerId) ?? new HiddenTexts([]);
-    texts.add(secret);
-    this.#hidden.set(workerId, texts);
+    (await this.#hiddenOf(workerId)).add(secret);
   }
 
-  #contained = (workerId: string, found: Docker.ContainerInspectInfo): Contained => ({
-    workerId,
-    container: this.#containers.of(workerId),
-    secrets: new HiddenTexts([...secretsIn(found), ...(this.#hidden.get(workerId) ?? [])]),
-  });
+  /** A container may be of an earlier server: then its jobs' secrets are looked up. */
+  #hiddenOf(workerId: string): Promise<HiddenTexts> {
+    const known = this.#hidden.get(workerId);
+    if (known) return known;
+    const asked = this.#jobSecrets(workerId).then((texts) => {
+      const hidden = new HiddenTexts([]);
+      for (const text of texts) hidden.add(text);
+      return hidden;
+    });
+    this.#hidden.set(workerId, asked);
+    asked.catch(() => this.#hidden.delete(workerId));
+    return asked;
+  }
+
+  async #contained(workerId: string, found: Docker.ContainerInspectInfo): Promise<Contained> {
+    const secrets = new HiddenTexts([...secretsIn(found), ...(await this.#hiddenOf(workerId))]);
+    return { workerId, container: this.#containers.of(workerId), secrets };
+  }
 
   async forget(workerId: string): Promise<void> {
     const { host } = this.#engine;
@@ -134,8 +165,8 @@ export class DockerProvider implements Provider<ImageSpec> {
     if (!found) this.#hidden.delete(workerId);
     if (!found || found.State.Running) return;
     // if the log cannot be kept, because the disk is full for instance, the container is still removed
-    if (found.State.Status !== "created")
-      await answered(keepContainerLog(this.#contained(workerId, found), host, this.#logsDir), host).catch(() => {});
+    const keep = async () => keepContainerLog(await this.#contained(workerId, found), host, this.#logsDir);
+    if (found.State.Status !== "created") await answered(keep(), host).catch(() => {});
     await this.#containers.remove(workerId);
     this.#hidden.delete(workerId);
   }

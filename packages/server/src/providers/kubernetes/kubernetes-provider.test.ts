@@ -8,7 +8,7 @@ import { providerContract } from "../contract.js";
 import type { OpenedProvider, Wish } from "../contracts/scene.js";
 import { findAccess } from "./api-server/access.js";
 import { Cluster } from "./api-server/cluster.js";
-import { KubernetesProvider } from "./kubernetes-provider.js";
+import { type KubernetesOptions, KubernetesProvider } from "./kubernetes-provider.js";
 import { claimOf } from "./pod.js";
 
 const image = "millrace.test/node:1";
@@ -53,7 +53,7 @@ async function open(): Promise<OpenedProvider> {
     env,
     mounts: [{ volumeId, path: "", target: realpathSync(tmpdir()) }],
   });
-  const make = () =>
+  const make = (more: Partial<KubernetesOptions> = {}) =>
     new KubernetesProvider({
       cluster: new Cluster(findAccess({ KUBECONFIG: cluster.kubeconfig }, undefined)),
       namespace,
@@ -65,6 +65,7 @@ async function open(): Promise<OpenedProvider> {
       additions: {},
       pullMs: 1_000,
       freezes: true,
+      ...more,
     });
   let provider = make();
   return {
@@ -77,7 +78,7 @@ async function open(): Promise<OpenedProvider> {
       ],
       [/could not be started: .*"\/no\/such"/, (wish) => ({ ...launch(wish), command: ["/no/such"] })],
     ],
-    again: async () => (provider = make()),
+    again: async (more) => (provider = make(more)),
     end: async () => {
       await provider.leave();
       cluster.kubectl("delete", "pods,secrets", "--all", `--namespace=${namespace}`, "--grace-period=0", "--force");

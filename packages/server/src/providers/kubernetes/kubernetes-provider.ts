@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { Pod, Secret } from "kubernetes-types/core/v1.js";
+import type { Pod } from "kubernetes-types/core/v1.js";
 import { realTime } from "../../clock.js";
 import { hiddenTexts } from "../../domain/access/secret.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
@@ -8,6 +8,7 @@ import { limits } from "../../limits/index.js";
 import {
   type Connect,
   type ImageSpec,
+  type JobSecrets,
   type LogQuery,
   left,
   type Provider,
@@ -42,6 +43,7 @@ export interface KubernetesOptions extends PodSettings {
   readonly pullMs?: number;
   /** Where volumes are kept; without it, their claims are there already. */
   readonly claims?: Claims;
+  readonly jobSecrets?: JobSecrets;
   readonly warn?: (message: string) => void;
 }
 
@@ -274,7 +276,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     const { workerId, uid } = seen;
     const isFollowed = () => this.#logs.get(workerId)?.uid === uid;
     if (isFollowed()) return;
-    const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(pod));
+    const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(workerId, pod));
     if (isFollowed()) return;
     // of an earlier pod, which two writers of one file would mix with this one
     const before = this.#logs.get(workerId);
@@ -288,13 +290,10 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     if (seen.ended) log.end();
   }
 
-  async #secretsIn(pod: Pod | undefined): Promise<HiddenTexts> {
-    const env = textsIn(pod && (await this.#pods.secretOf(pod)));
-    return new HiddenTexts([env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, pod ? hiddenOf(pod) : [])]);
+  async #secretsIn(workerId: string, pod: Pod | undefined): Promise<HiddenTexts> {
+    const env = pod ? await this.#pods.environmentOf(pod) : {};
+    const texts = new HiddenTexts([env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, pod ? hiddenOf(pod) : [])]);
+    for (const text of (await this.#options.jobSecrets?.(workerId)) ?? []) texts.add(text);
+    return texts;
   }
 }
-
-const textsIn = (secret: Secret | undefined): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(secret?.data ?? {}).map(([name, value]) => [name, Buffer.from(value, "base64").toString("utf8")]),
-  );

@@ -32,12 +32,13 @@ export class Pods {
   find = (workerId: string): Promise<Pod | undefined> =>
     unlessGone(this.#cluster.ask<Pod>("GET", `${this.path}/${nameOf(workerId)}`));
 
-  /** The secret that a pod takes its environment from. */
-  async secretOf({ spec }: Pod): Promise<Secret | undefined> {
+  /** The environment that a pod takes from its secret. */
+  async environmentOf({ spec }: Pod): Promise<Readonly<Record<string, string>>> {
     const name = environmentOf(spec);
-    return name === undefined
-      ? undefined
-      : unlessGone(this.#cluster.ask<Secret>("GET", `${this.#namespace}/secrets/${name}`));
+    if (name === undefined) return {};
+    const secret = await unlessGone(this.#cluster.ask<Secret>("GET", `${this.#namespace}/secrets/${name}`));
+    const texts = Object.entries(secret?.data ?? {});
+    return Object.fromEntries(texts.map(([key, value]) => [key, Buffer.from(value, "base64").toString("utf8")]));
   }
 
   /**

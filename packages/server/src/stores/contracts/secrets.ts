@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import type { Setting } from "./scene.js";
 
 /** Secrets of workers' environments. */
@@ -25,5 +27,27 @@ export function secrets(setting: () => Setting): void {
     expect(await stores.secrets.of(70)).toEqual([b]);
     await stores.access.giveAll(71, 72);
     expect(await stores.secrets.of(72)).toEqual([{ ...other, ownerNo: 72 }]);
+  });
+
+  it("secrets of a worker's jobs are kept as long as the worker, and only the newest ones", async () => {
+    const { scene, first } = setting();
+    const { secrets, workers } = scene.stores;
+    const second = await scene.worker("other000000000");
+    await secrets.noteOfJobs(first, ["sealed 1", "sealed 2"]);
+    await secrets.noteOfJobs(second, ["sealed 3"]);
+    await secrets.noteOfJobs(first, []);
+    await secrets.noteOfJobs(first, ["sealed 4"]);
+    const valuesOf = async (no: number, after = 0, limit = 10_000) =>
+      (await secrets.ofJobs(no, after, limit)).map(({ value }) => value);
+    expect(await valuesOf(first)).toEqual(["sealed 1", "sealed 2", "sealed 4"]);
+    const [one] = await secrets.ofJobs(first, 0, 1);
+    expect(await valuesOf(first, one!.no, 1)).toEqual(["sealed 2"]);
+    const many = Array.from({ length: limits.heldJobsMax }, (_, n) => `many ${n}`);
+    await secrets.noteOfJobs(first, many);
+    expect(await valuesOf(first)).toEqual(many);
+    expect(await valuesOf(second)).toEqual(["sealed 3"]);
+    expect(await workers.change(first, { ...workerChanges.end, endedAt: scene.now })).toBe(true);
+    await workers.forget(scene.now, 10);
+    expect([await valuesOf(first), await valuesOf(second)]).toEqual([[], ["sealed 3"]]);
   });
 }

@@ -25,6 +25,7 @@ const load = `
   SELECT 'worker' || n, n % 20 + 1, 1, 1, 'running', 1 FROM generate_series(1, 200) n;
   INSERT INTO worker (id, endpoint_no, version, host_no, wanted, created_at, ended_at)
   SELECT 'ended' || n, n % 20 + 1, 1, 1, 'stopped', 1, n FROM generate_series(1, 5000) n;
+  INSERT INTO job_secret (worker_no, value) SELECT no, 'sealed' FROM worker, generate_series(1, 5);
   INSERT INTO job (no, endpoint_no, id, place, status, low_priority, worker_no, created_at, queued_at, taken_at,
     finished_at, deadline_at, ttl_end_at, expires_at, execution_timeout_ms, retention_ms, has_webhook, keyed)
   SELECT n, n % 20 + 1, 'job-' || n, n, CASE WHEN n % 2 = 0 THEN 0 WHEN n % 101 = 0 THEN 1 ELSE n / 2 % 4 + 2 END,

@@ -276,6 +276,13 @@ CREATE INDEX job_timed_out ON job (endpoint_no, no) WHERE status = 5;
 `,
   // the trace that a job's client named
   "ALTER TABLE job_input ADD COLUMN trace TEXT;",
+  // secrets of the jobs that a worker has had, which its log must not show; sealed
+  `
+CREATE TABLE job_secret (
+  no INTEGER PRIMARY KEY AUTOINCREMENT, worker_no INTEGER NOT NULL, value TEXT NOT NULL
+) STRICT;
+CREATE INDEX job_secret_of ON job_secret (worker_no, no);
+`,
 ];
 
 /** The schema version that this code writes. */

@@ -41,6 +41,7 @@ export interface Tables {
     value: string;
     created_at: number;
   };
+  job_secret: { no: Generated<number>; worker_no: number; value: string };
   host: { no: Generated<number>; id: string; seen_at: number };
   version: {
     endpoint_no: number;

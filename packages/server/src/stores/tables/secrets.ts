@@ -1,5 +1,6 @@
 import type { Selectable } from "kysely";
 import type { Secret } from "../../domain/access/secret.js";
+import { limits } from "../../limits/index.js";
 import type { SecretStore } from "../../store/index.js";
 import { type Runner, writeOne } from "./runner.js";
 import type { Tables } from "./schema.js";
@@ -35,6 +36,22 @@ export function secretStore(runner: Runner): SecretStore {
       const query = sql.selectFrom("secret").select(["name", "value"]).where("owner_no", "=", ownerNo);
       const rows = await runner.read(query.where("name", "in", names).compile());
       return new Map(rows.map(({ name, value }) => [name, value]));
+    },
+    noteOfJobs: async (workerNo, values) => {
+      if (values.length === 0) return;
+      const newest = sql.selectFrom("job_secret").select("no").where("worker_no", "=", workerNo).orderBy("no", "desc");
+      const old = newest.offset(limits.heldJobsMax).limit(values.length);
+      await runner.write([
+        sql
+          .insertInto("job_secret")
+          .values(values.map((value) => ({ worker_no: workerNo, value })))
+          .compile(),
+        sql.deleteFrom("job_secret").where("no", "in", old).compile(),
+      ]);
+    },
+    ofJobs: (workerNo, after, limit) => {
+      const query = sql.selectFrom("job_secret").select(["no", "value"]).where("worker_no", "=", workerNo);
+      return runner.read(query.where("no", ">", after).orderBy("no").limit(limit).compile());
     },
   };
 }

@@ -155,7 +155,10 @@ export function workerStore(runner: Runner): WorkerStore {
     forget: async (endedBefore, most) => {
       const ended = sql.selectFrom("worker").select("no").where("ended_at", "<=", endedBefore);
       const old = ended.orderBy("ended_at").limit(most);
-      const [rows] = await runner.write([sql.deleteFrom("worker").where("no", "in", old).returning("no").compile()]);
+      const [, rows] = await runner.write([
+        sql.deleteFrom("job_secret").where("worker_no", "in", old).compile(),
+        sql.deleteFrom("worker").where("no", "in", old).returning("no").compile(),
+      ]);
       return rows?.length ?? 0;
     },
   };
