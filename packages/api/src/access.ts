@@ -11,7 +11,7 @@ const quotas = {
   workers: quota("workers of endpoints at a time"),
   gpus: quota("GPUs that its workers and pods hold at a time"),
   queuedJobs: quota("jobs waiting in all of its queues"),
-  volumesGb: quota("GB of network volumes"),
+  volumesGb: quota("GB of network volumes and of pods' own volumes"),
   endpoints: quota("endpoints"),
   pods: quota("pods"),
   templates: quota("templates"),

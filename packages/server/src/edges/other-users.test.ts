@@ -22,6 +22,8 @@ const openToAll = new Set([
   "/metrics",
   "/v1/openapi.json",
   "/v2/openapi.json",
+  "/sdk/v1/openapi.json",
+  "/sdk/v2/openapi.json",
   "/icon.svg",
   ...pages,
 ]);

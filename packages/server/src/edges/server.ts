@@ -12,6 +12,7 @@ import { guidePages } from "./dashboard/guide.js";
 import { dashboardPages } from "./dashboard/pages.js";
 import { docsPage } from "./documents/docs-page.js";
 import { documented } from "./documents/documents.js";
+import { publicDocuments } from "./documents/public-documents.js";
 import type { Gateway } from "./gateway/gateway.js";
 import { Holders } from "./openai/holders.js";
 import { openAiRoutes } from "./openai/routes.js";
@@ -161,16 +162,18 @@ const tooManyConnections = () =>
 
 async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
   const quota = parts.rates && new RequestQuota();
+  const documents: Record<"v1" | "v2", () => object> = { v1: () => ({}), v2: () => ({}) };
   await app.register(async (v2) => {
-    await documented(v2, "Millrace API v2: queue and management", "2.0.0", "/v2", openAiNote);
+    documents.v2 = await documented(v2, "Millrace API v2: queue and management", "2.0.0", "/v2", openAiNote);
     await v2.register(async (scope) => jobRoutes(scope, { ...parts, envelope: false }), { prefix: "/v2" });
     await v2.register(async (scope) => restV2Routes(scope, { ...parts, quota }), { prefix: "/v2" });
   });
   await app.register(async (v1) => {
-    const document = await documented(v1, "Millrace management API", "0.1.0", "/v1");
-    await v1.register(async (scope) => docsPage(scope, document));
+    documents.v1 = await documented(v1, "Millrace management API", "0.1.0", "/v1");
+    await v1.register(async (scope) => docsPage(scope, documents.v1));
     await v1.register(async (scope) => restRoutes(scope, { ...parts, isSdk: false }), { prefix: "/v1" });
   });
+  await app.register(async (scope) => publicDocuments(scope, documents));
   await app.register(async (scope) => workerRoutes(scope, parts), { prefix: "/v2" });
   const holders = new Holders();
   await app.register(async (scope) => openAiRoutes(scope, { ...parts, holders }), { prefix: "/v2" });

@@ -13,6 +13,10 @@ export const isPod = (endpoint: Endpoint | undefined): endpoint is Pod => endpoi
 export const hasOwnVolume = ({ networkVolumeIds, pod }: Pod["settings"]): boolean =>
   networkVolumeIds.length === 0 && pod.container.volumeInGb > 0;
 
+/** The size of its own volume, in GB. */
+export const ownVolumeGb = (settings: Pod["settings"]): number =>
+  hasOwnVolume(settings) ? settings.pod.container.volumeInGb : 0;
+
 const ownVolume = /^pod-([a-z0-9]{14})$/;
 /** The name of a pod's own volume on its host; no network volume has such a name. */
 export const ownVolumeId = (podId: string): string => `pod-${podId}`;

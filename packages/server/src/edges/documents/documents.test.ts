@@ -219,3 +219,24 @@ it.each(["/v1", "/v2"])("The schemas in the document of %s are valid JSON Schema
   for (const schema of schemas)
     expect(() => compile({ schema, method: "", url: "" }), JSON.stringify(schema)).not.toThrow();
 });
+
+it("public clients find the documents under /sdk, with the names they look for, and paths of that prefix", async () => {
+  const document = async (path: string) => (await http.get(path, { key: null })).json;
+  const v1 = await document("/sdk/v1/openapi.json");
+  const { PodCreateInput, Pods } = v1.components.schemas;
+  expect(PodCreateInput.properties.dataCenterIds.items.enum).toContain("EU-RO-1");
+  expect([Pods.type, Pods.items.properties.id.type]).toEqual(["array", "string"]);
+  expect(JSON.stringify(v1.components.schemas)).not.toContain('"null"');
+  const v2 = await document("/sdk/v2/openapi.json");
+  expect(v2.components.schemas.CreatePodRequest.type).toBe("object");
+  for (const [version, { servers, paths }] of Object.entries({ v1, v2 })) {
+    const own = (await document(`/${version}/openapi.json`)).paths;
+    expect(servers).toEqual([expect.objectContaining({ url: `/sdk/${version}` })]);
+    expect(Object.keys(paths).map((path) => `/${version}${path}`)).toEqual(Object.keys(own));
+    const lists = Object.keys(paths).filter((path) =>
+      /^\/(pods|endpoints|templates|serverless|registries)$/.test(path),
+    );
+    expect(lists.length).toBeGreaterThan(2);
+    for (const path of lists) expect([path, (await http.get(`${servers[0].url}${path}`)).status]).toEqual([path, 200]);
+  }
+});

@@ -258,6 +258,23 @@ describe("A user's terms", () => {
     expect((await pods.show(second.id)).status).toBe("RUNNING");
   });
 
+  it("count pods' own volumes among the volumes", async () => {
+    await terms({ quotas: { volumesGb: 30 } });
+    const pod = await pods.create({ volumeInGb: 20 });
+    const volume = (size: number) => pods.http.post("/v1/networkvolumes", { name: "v", size, dataCenterId: "CZ" });
+    await refused(volume(11), 400, /may have 30 GB of volumes, and has 20/);
+    const { id } = await made(volume(5));
+    const create = (more: object) => pods.http.post("/v1/pods", { imageName: "a", ...more });
+    await refused(create({ volumeInGb: 6 }), 400, /has 25: .*quotas\.volumesGb/);
+    expect((await create({ networkVolumeId: id })).status).toBe(201); // its volume is counted already
+    expect((await create({ volumeInGb: 0 })).status).toBe(201);
+    const grow = (size: number) => pods.http.call("PATCH", `/v1/pods/${pod.id}`, { body: { volumeInGb: size } });
+    await refused(grow(26), 400, /quotas\.volumesGb/);
+    expect((await grow(25)).status).toBe(200);
+    await pods.http.call("DELETE", `/v1/pods/${pod.id}`);
+    await made(volume(25));
+  });
+
   it("bound how much of each thing there is", async () => {
     const endpoint = await pods.scene.endpoint({ workersMax: 0 });
     await terms({ quotas: { endpoints: 1, templates: 1, keys: 1, pods: 0, volumesGb: 5, queuedJobs: 2 } });
@@ -269,7 +286,7 @@ describe("A user's terms", () => {
     await refused(create("pods", { imageName: "a" }), 400, /quotas\.pods/);
     const volume = { name: "v", size: 5, dataCenterId: "CZ" };
     const { id } = await made(create("networkvolumes", volume));
-    await refused(create("networkvolumes", { ...volume, size: 1 }), 400, /may have 5 GB of network volumes, and has 5/);
+    await refused(create("networkvolumes", { ...volume, size: 1 }), 400, /may have 5 GB of volumes, and has 5/);
     await refused(pods.http.call("PATCH", `/v1/networkvolumes/${id}`, { body: { size: 6 } }), 400, /quotas\.volumesGb/);
     for (let n = 0; n < 2; n++) await pods.scene.submit(endpoint);
     const full = await pods.http.post(`/v2/${endpoint.id}/run`, { input: {} });

@@ -196,6 +196,7 @@ describe("A pod", () => {
     const pod = await pods.create();
     await pods.passed();
     const volume = join(pods.scene.directory, "volumes", `pod-${pod.id}`);
+    await pods.scene.until(() => existsSync(volume));
     const { row } = pods.workerOf(pod.id);
     expect((await pods.http.call("DELETE", `/v1/pods/${pod.id}`)).status).toBe(204);
     await refused(pods.http.get(`/v1/pods/${pod.id}`), 404, /no pod/);

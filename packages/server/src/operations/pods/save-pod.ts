@@ -2,7 +2,7 @@ import { topics } from "../../bell.js";
 import { changed, deleted } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { changesWorkers } from "../../domain/endpoints/template.js";
-import { type Pod, turned } from "../../domain/pods/pod.js";
+import { ownVolumeGb, type Pod, turned } from "../../domain/pods/pod.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
@@ -11,7 +11,7 @@ import { seesMore, visiblePods } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import type { Needs } from "../needs.js";
 import { checkImage } from "../templates/check-image.js";
-import { withinQuota } from "../usage/quotas.js";
+import { keptGb, withinQuota } from "../usage/quotas.js";
 import { stopWorker } from "../workers/worker-life.js";
 import { changedPodSettings, newPodSettings, type PodInput } from "./pod-settings.js";
 
@@ -46,6 +46,7 @@ export async function createPod(needs: Saving, asking: Caller, input: PodInput):
       throw new Refusal("IN_USE", `A user may have ${limits.podsPerUserMax} pods: delete one first.`);
     const settings = newPodSettings(needs, caller, input);
     checkKept(needs, caller.ownerNo, settings);
+    withinVolumes(needs, caller.ownerNo, ownVolumeGb(settings));
     const id = needs.ids.resource();
     const template = { ...settings.pod.container };
     auditing.note(changed("pod.create", id, undefined, recorded(settings)));
@@ -77,6 +78,7 @@ export async function savePod(
   { action, why, isAnew = false }: { action: string; why: string; isAnew?: boolean },
 ): Promise<Pod> {
   checkKept(needs, pod.ownerNo, settings, pod.settings);
+  withinVolumes(needs, pod.ownerNo, ownVolumeGb(settings) - ownVolumeGb(pod.settings));
   auditing.note(changed(action, pod.id, recorded(pod.settings), recorded(settings)));
   const isChanged =
     changesWorkers(pod.settings.pod.container, settings.pod.container) ||
@@ -91,6 +93,10 @@ export async function savePod(
 async function stopPodWorkers(needs: Saving, { no }: Pod, why: string): Promise<void> {
   for (const worker of needs.registry.workersOf(no)) await stopWorker(needs, worker, why, needs.here.stopGraceMs);
 }
+
+/** Refuses a pod whose own volume, `more` GB larger than now, does not fit into its user's quota. */
+const withinVolumes = (needs: Saving, ownerNo: number, more: number): void =>
+  withinQuota(needs, ownerNo, "volumesGb", { has: keptGb(needs, ownerNo), more });
 
 /** What a user may have of a pod: run, stopped, or made anew. */
 export type PodAct = "start" | "stop" | "restart" | "reset";

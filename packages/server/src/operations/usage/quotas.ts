@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { isPod, ownVolumeGb } from "../../domain/pods/pod.js";
 import { barrier, type Running } from "../../domain/usage/barrier.js";
 import { hourlyRate, shareAfterDiscount } from "../../domain/usage/price.js";
 import { isThrottled, type Resources } from "../../domain/workers/worker.js";
@@ -42,8 +43,17 @@ const nouns = {
   endpoints: "endpoints",
   templates: "templates",
   keys: "API keys",
-  volumesGb: "GB of network volumes",
+  volumesGb: "GB of volumes",
 } as const;
+
+/** The size of a user's volumes together, network volumes and pods' own, in GB. */
+export function keptGb({ registry }: Needs<"registry">, owner: number): number {
+  let sum = 0;
+  for (const { ownerNo, size } of registry.volumes()) if (ownerNo === owner) sum += size;
+  for (const each of registry.endpoints())
+    if (each.ownerNo === owner && each.deletedAt === undefined && isPod(each)) sum += ownVolumeGb(each.settings);
+  return sum;
+}
 
 /** Refuses what would be more than a user may have. */
 export function withinQuota(

@@ -15,7 +15,7 @@ import { type Caller, changeAs } from "../access/change-as.js";
 import { visibleVolumes } from "../access/visible.js";
 import { checkFields, integer, nameRule, text } from "../fields.js";
 import type { Needs } from "../needs.js";
-import { withinQuota } from "../usage/quotas.js";
+import { keptGb, withinQuota } from "../usage/quotas.js";
 import { boundVolume, keepVolume } from "./keep-volume.js";
 
 type Saving = Needs<"registry" | "here" | "ids" | "emit" | "clock">;
@@ -44,15 +44,11 @@ export async function createVolume(
   hasRoom(needs, asking, size);
   await keepVolume(needs, { id, size });
   return changeAs(needs, asking, async ({ ownerNo }) => {
-    withinQuota(needs, ownerNo, "volumesGb", { has: sizeOf(needs, ownerNo), more: size });
+    withinQuota(needs, ownerNo, "volumesGb", { has: keptGb(needs, ownerNo), more: size });
     auditing.note(changed("volume.create", id, undefined, { name, size, dataCenterId }));
     return needs.registry.createVolume({ id, ownerNo, name, size, dataCenterId, sizedAt: needs.clock.now(), gbMs: 0 });
   });
 }
-
-/** The size of all volumes of a user, in GB. */
-const sizeOf = ({ registry }: Needs<"registry">, owner: number): number =>
-  registry.volumes().reduce((sum, { ownerNo, size }) => (ownerNo === owner ? sum + size : sum), 0);
 
 /** What the audit log leaves out: how its use is counted. */
 const uncounted = { sizedAt: 0, gbMs: 0 };
@@ -60,7 +56,7 @@ const uncounted = { sizedAt: 0, gbMs: 0 };
 /** Refuses a volume before its directory is made. */
 function hasRoom(needs: Saving, { ownerNo }: Caller, size: number): void {
   const { registry } = needs;
-  withinQuota(needs, ownerNo, "volumesGb", { has: sizeOf(needs, ownerNo), more: size });
+  withinQuota(needs, ownerNo, "volumesGb", { has: keptGb(needs, ownerNo), more: size });
   if (registry.volumes().filter((volume) => volume.ownerNo === ownerNo).length < limits.volumesPerUserMax) return;
   throw new Refusal("IN_USE", `A user may have ${limits.volumesPerUserMax} network volumes: delete one first.`);
 }
@@ -79,7 +75,7 @@ export async function updateVolume(
       throw invalid(`A volume can only grow: its size is ${current.size} GB.`);
     }
     const more = (input.size ?? current.size) - current.size;
-    withinQuota(needs, current.ownerNo, "volumesGb", { has: sizeOf(needs, current.ownerNo), more });
+    withinQuota(needs, current.ownerNo, "volumesGb", { has: keptGb(needs, current.ownerNo), more });
     const now = needs.clock.now();
     const used = input.size === undefined ? {} : { sizedAt: now, gbMs: volumeGbMs(current, now) };
     const next = { ...current, ...input, ...used };
