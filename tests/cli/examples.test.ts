@@ -4,18 +4,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { root, startServer, type TestServer } from "../harness.js";
+import { call, root, startServer, type TestServer, until } from "../harness.js";
 import { millrace, program, toServer } from "./millrace.js";
 
-/** The lines of the reference that show a call, in its order. */
+/** The examples of the reference, in its order. */
 const reference = readFileSync(join(root, "docs/reference/commands.md"), "utf8");
-const examples = [...reference.matchAll(/^ {2}(?:\w+=\S+ |echo .* \| |source <\()?millrace .*$/gm)]
-  .map(([line]) => line.trim())
-  .filter((line, n, all) => all.indexOf(line) === n && !/^millrace \[/.test(line));
+const examples = [...reference.matchAll(/^Examples?:\n((?: {2}.+\n)+)/gm)]
+  .flatMap(([, lines = ""]) => lines.trimEnd().split("\n"))
+  .map((line) => line.trim())
+  .filter((line, n, all) => all.indexOf(line) === n);
 
 let server: TestServer;
 let folder: string;
-let job: string;
+/** A job in the state that a verb is for; that of other verbs has ended. */
+let jobs: Record<"cancel" | "retry" | "other", string>;
 let template: string;
 beforeAll(async () => {
   server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
@@ -24,20 +26,34 @@ beforeAll(async () => {
     mkdirSync(join(folder, name), { recursive: true });
   const files = {
     "bin/millrace": `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`,
-    "shout/handler.js": "export default ({ text }) => (console.log(text), (text ?? 'x').toUpperCase());",
+    "shout/handler.js": `export default ({ text, fails, endless }) => {
+      console.log(text);
+      if (fails) throw new Error("no text");
+      return endless ? new Promise(() => {}) : (text ?? "x").toUpperCase();
+    };`,
     "shout/handler.py": "import runpod\nrunpod.serverless.start({'handler': lambda job: 1})\n",
     "shout/tests/hello.json": '{"input":{"text":"hello"},"output":"HELLO"}',
     "input.json": '{"text":"hello"}',
     "inputs.jsonl": '{"text":"a"}\n{"text":"b"}\n',
     "token.txt": "a-token\n",
+    "key.txt": `${server.key}\n`,
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
   chmodSync(join(folder, "bin/millrace"), 0o755);
   const run = (...words: string[]) => millrace(words, { env: toServer(server), folder });
   expect(await run("deploy", "shout")).toMatchObject({ exit: 0 });
   for (const level of ["a", "b", "c"]) await run("template", "update", "shout", `env.LEVEL=${level}`);
-  job = JSON.parse((await run("run", "shout", "{}", "--json")).out).id;
+  const made = async (...words: string[]) => JSON.parse((await run("run", "shout", ...words, "--json")).out).id;
+  jobs = {
+    cancel: await made('{"endless":true}', "--no-wait"),
+    retry: await made('{"fails":true}'),
+    other: await made("{}"),
+  };
   template = JSON.parse((await run("template", "get", "shout", "--json")).out).id;
+  const [endpoint] = JSON.parse((await run("endpoint", "list", "--json")).out);
+  const webhook = `${server.url}/healthz`;
+  await call(server, "POST", `/v2/${endpoint.id}/runsync`, { input: {}, webhook });
+  await until(async () => (await call(server, "GET", "/v1/webhooks/receivers")).body.length > 0);
 }, 120_000);
 afterAll(async () => {
   await server?.end();
@@ -54,20 +70,12 @@ const needsPackages = (line: string) => /dev shout\/handler\.py/.test(line);
 
 /** The example with what its reader would fill in. */
 function filledIn(line: string): string {
-  const noun = /^millrace (\w+) (?:update|delete) /.exec(line)?.[1];
-  /** The name in the noun's own example of this verb. */
-  const named = (verb: string) =>
-    examples.map((each) => new RegExp(`^millrace ${noun} ${verb} .*?\\bname=([^\\s']+)`).exec(each)?.[1]).find(Boolean);
-  const created = named("create");
-  const name = line.includes(" delete ") ? (named("update NAME") ?? created) : created;
+  const verb = /^millrace (cancel|retry) /.exec(line)?.[1] as "cancel" | "retry" | undefined;
   return line
     .replace(/ {2,}.*$/, "") // what the example is for
-    .replaceAll("7f3a…", job)
+    .replaceAll("7f3a…", jobs[verb ?? "other"])
     .replaceAll("templateId=…", `templateId=${template}`)
-    .replaceAll("mr_…", server.key)
-    .replaceAll("env.TOKEN=…", "env.TOKEN=x")
-    .replaceAll("https://rack.example:8000", server.url)
-    .replaceAll("NAME", name ?? "shout");
+    .replaceAll(/https:\/\/(rack\.example:8000|app\.example)/g, server.url);
 }
 
 async function inShell(line: string): Promise<{ exit: number | null; said: string }> {
@@ -100,7 +108,7 @@ async function inShell(line: string): Promise<{ exit: number | null; said: strin
 
 describe("The reference", () => {
   it("has examples", () => {
-    expect(examples.length).toBeGreaterThan(45);
+    expect(examples.length).toBeGreaterThan(80);
   });
 
   it.each(examples.filter((line) => !needsDocker(line) && !needsPackages(line)))(

@@ -10,9 +10,11 @@ import type { Column } from "./terminal.js";
 export interface Noun extends Kind {
   readonly about: string;
   readonly columns: readonly Column<Resource>[];
-  /** What fills an empty list. */
-  readonly fill: string;
-  /** An example of the fields of a new one; absent if none can be created by hand. */
+  /** What its examples call one. */
+  readonly called: string;
+  /** What fills an empty list, if that is not its `create`. */
+  readonly fill?: string;
+  /** An example of the fields of a new one, besides its name; absent if none can be created by hand. */
   readonly create?: string;
   /** Fields of a new one unless the caller gives others. */
   readonly defaults?: Fields;
@@ -62,8 +64,9 @@ export const nouns: readonly Noun[] = [
       ofEndpoint("runs on", runsOn),
       column("version"),
     ],
+    called: "mill",
     fill: "millrace deploy FOLDER",
-    create: "name=mill templateId=… workersMax=3",
+    create: "templateId=… workersMax=3",
     update: "workersMax=5 idleTimeout=60",
     loss: () => "its jobs that wait are cancelled, and its workers end",
     remove: async (calls, { id }) => {
@@ -77,8 +80,8 @@ export const nouns: readonly Noun[] = [
     path: "/v1/templates",
     about: "Templates: what workers are made of.",
     columns: [name, id, column("image", "imageName"), column("disk GB", "containerDiskInGb")],
-    fill: "millrace template create name=… imageName=…",
-    create: "name=mill-image imageName=registry.example/mill:1 env.LEVEL=info",
+    called: "mill-image",
+    create: "imageName=registry.example/mill:1 env.LEVEL=info",
     defaults: { isServerless: true },
     update: "env.LEVEL=debug",
     loss: () => "no endpoint may use it any more",
@@ -88,8 +91,8 @@ export const nouns: readonly Noun[] = [
     path: "/v1/networkvolumes",
     about: "Network volumes: directories that workers share.",
     columns: [name, id, column("GB", "size"), column("data center", "dataCenterId")],
-    fill: "millrace volume create name=models size=100 dataCenterId=…",
-    create: "name=models size=100 dataCenterId=EU-RO-1",
+    called: "models",
+    create: "size=100 dataCenterId=EU-RO-1",
     update: "size=200",
     loss: () => "everything in it is deleted",
   },
@@ -98,13 +101,13 @@ export const nouns: readonly Noun[] = [
     path: "/v1/pods",
     about: "Pods: containers that stay.",
     columns: [name, id, column("wanted", "desiredStatus"), column("state", "status"), column("image")],
-    fill: "millrace pod create name=… imageName=…",
-    create: "name=notebook imageName=jupyter/base-notebook gpuCount=1",
-    update: "env.TOKEN=…",
+    called: "notebook",
+    create: "imageName=jupyter/base-notebook gpuCount=1",
+    update: "env.TOKEN=@token.txt",
     loss: () => "its container and its own volume are deleted",
     actions: {
-      start: "Start a stopped pod.",
       stop: "Stop a pod; its volume is kept.",
+      start: "Start a stopped pod.",
       restart: "Restart a pod's container.",
       reset: "Make a pod's container anew; its volume is kept.",
     },
@@ -114,8 +117,8 @@ export const nouns: readonly Noun[] = [
     path: "/v1/secrets",
     about: "Secrets: values for env, as {{ RUNPOD_SECRET_name }}.",
     columns: [name, column("description"), when("made", "createdAt")],
-    fill: "millrace secret create name=hf value=-",
-    create: "name=hf value=@token.txt description='Hugging Face'",
+    called: "hf",
+    create: "value=@token.txt description='Hugging Face'",
     loss: () => "workers whose env names it do not start any more",
   },
   {
@@ -123,8 +126,8 @@ export const nouns: readonly Noun[] = [
     path: "/v1/containerregistryauth",
     about: "Credentials for container registries.",
     columns: [name, id],
-    fill: "millrace registry create name=… username=… password=-",
-    create: "name=ghcr username=me password=@token.txt",
+    called: "private",
+    create: "username=me password=@token.txt",
     loss: () => "images that need it can no longer be pulled",
   },
   {
@@ -132,9 +135,9 @@ export const nouns: readonly Noun[] = [
     path: "/v1/apikeys",
     about: "API keys.",
     columns: [name, id, column("begins with", "prefix"), when("used", "lastUsedAt"), when("made", "createdAt")],
-    fill: "millrace key create name=ci",
-    create: "name=ci scope=read",
-    update: "name=build",
+    called: "ci",
+    create: "scope=read",
+    update: "scope=all",
     loss: () => "whoever uses it is refused from now on",
     actions: { rotate: "Make a new text for a key; the old one works for a while longer." },
   },
@@ -143,8 +146,8 @@ export const nouns: readonly Noun[] = [
     path: "/v1/users",
     about: "Users (for admins).",
     columns: [name, id, column("role"), column("may spend an hour", "spendLimit"), when("made", "createdAt")],
-    fill: "millrace user create name=…",
-    create: "name=anna role=member quotas.workers=4",
+    called: "research",
+    create: "role=member quotas.workers=4",
     update: "spendLimit=2.5",
     loss: () => "its keys stop working; a user that owns anything is not deleted",
   },
@@ -161,6 +164,7 @@ export const nouns: readonly Noun[] = [
       column("held"),
       column("last error", "lastError"),
     ],
+    called: "https://app.example",
     fill: "a job's 'webhook' names one",
     actions: { pause: "Hold a receiver's deliveries back.", resume: "Send what was held back." },
   },

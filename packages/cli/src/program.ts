@@ -16,6 +16,7 @@ import { queueCommands } from "./commands/queue.js";
 import { serveCommand } from "./commands/serve.js";
 import { topCommand } from "./commands/top.js";
 import type { Env } from "./contexts.js";
+import { examples } from "./examples.js";
 import { type Exit, exits, Failure } from "./exit.js";
 import { findServer } from "./server.js";
 import { harmless, type Streams, Terminal } from "./terminal.js";
@@ -85,7 +86,8 @@ export function describeCommands(): { readonly name: string; readonly help: stri
     command.configureOutput({ writeOut: (text) => void (help += text), getOutHelpWidth: () => 100 });
     command.outputHelp();
     described.push({ name, help });
-    for (const each of command.commands) describe(each, `${name} ${each.name()}`);
+    const below = command.createHelp().visibleCommands(command);
+    for (const each of below) if (each.name() !== "help") describe(each, `${name} ${each.name()}`);
   };
   describe(
     makeProgram(unused, { streams: process.stdout as unknown as Streams, version: "" } as unknown as Run),
@@ -122,15 +124,17 @@ function makeProgram(tools: Tools, { streams, version }: Run, completes = false)
     })
     .addHelpText(
       "after",
-      `
-Examples:
-  millrace dev ./shout
-  millrace deploy ./shout
-  millrace endpoint list
-  millrace run shout '{"text":"hello"}'
-  millrace requests shout --status FAILED
-
-Exit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused · 4 no server answers · 130 interrupted`,
+      examples(
+        "millrace dev ./shout",
+        "millrace deploy ./shout",
+        "millrace endpoint list",
+        `millrace run shout '{"text":"hello"}'`,
+        "millrace requests shout --status FAILED",
+      ),
+    )
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 done · 1 the job failed · 2 used wrongly · 3 the server refused · 4 no server answers · 130 interrupted",
     );
   for (const add of [
     devCommand,

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
@@ -17,7 +18,7 @@ export function backupCommands(program: Command, tools: Tools): void {
     .argument("<folder>", "where to")
     .option("--data <folder>", "the server's data directory (default: MILLRACE_DATA_DIR, or .millrace here)")
     .addHelpText("after", jsonNote("where it is and what is in it", "{ folder: string, files: string[] }"))
-    .addHelpText("after", `${note}\n\nExample:\n  millrace backup ~/backups/2026-11-28`)
+    .addHelpText("after", `${note}\n${examples("millrace backup ~/backups/2026-11-28")}`)
     .action(async (given: string, options: { data?: string }, command: Command) => {
       const { backUp } = await import("../backup.js"); // other commands need no database
       const folder = resolve(tools.folder, given);
@@ -30,7 +31,7 @@ export function backupCommands(program: Command, tools: Tools): void {
     .argument("<folder>", "the backup")
     .option("--data <folder>", "the new data directory (default: MILLRACE_DATA_DIR, or .millrace here)")
     .addHelpText("after", jsonNote("where it is and what is in it", "{ folder: string, files: string[] }"))
-    .addHelpText("after", `\nExample:\n  millrace restore ~/backups/2026-11-28 --data ./restored`)
+    .addHelpText("after", examples("millrace restore ~/backups/2026-11-28 --data ./restored"))
     .action(async (given: string, options: { data?: string }, command: Command) => {
       const { restore } = await import("../backup.js");
       const folder = dataDir(options);

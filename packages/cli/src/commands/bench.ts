@@ -3,6 +3,7 @@ import { span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { count } from "../count.js";
 import { endpointId } from "../endpoints.js";
+import { examples } from "../examples.js";
 import { exits } from "../exit.js";
 import { readInput } from "../input.js";
 import { ended, submitted } from "../jobs.js";
@@ -25,7 +26,7 @@ export function benchCommand(program: Command, tools: Tools): void {
         "{ jobs: number, failed: number, perSecond: number, waiting: Times, running: Times, total: Times }, where Times is { p50: number, p95: number, p99: number }",
       ),
     )
-    .addHelpText("after", `\nExample:\n  millrace bench shout --jobs 500 --at-once 20 --input '{"text":"hello"}'`)
+    .addHelpText("after", examples(`millrace bench shout --jobs 500 --at-once 20 --input '{"text":"hello"}'`))
     .action(async (given: string, options: Options, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const input = await readInput(options.input, tools.streams.in);

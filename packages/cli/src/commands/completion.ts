@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { examples } from "../examples.js";
 
 /** The command that prints a shell's script, as the help shows it; `completion.ts` has what it does. */
 export function completionHelp(program: Command): void {
@@ -8,10 +9,10 @@ export function completionHelp(program: Command): void {
     .argument("<shell>", "bash, zsh or fish")
     .addHelpText(
       "after",
-      `
-Examples:
-  source <(millrace completion bash)                                     in ~/.bashrc
-  source <(millrace completion zsh)                                      in ~/.zshrc
-  millrace completion fish > ~/.config/fish/completions/millrace.fish`,
+      examples(
+        "source <(millrace completion bash)                                     in ~/.bashrc",
+        "source <(millrace completion zsh)                                      in ~/.zshrc",
+        "millrace completion fish > ~/.config/fish/completions/millrace.fish",
+      ),
     );
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { readContexts, writeContexts } from "../contexts.js";
+import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
@@ -7,7 +8,11 @@ import type { Tools } from "../tools.js";
 /** Commands for the servers that a user works with. */
 export function contextCommands(program: Command, tools: Tools): void {
   const { env } = tools;
-  const noun = program.command("context").description("Contexts: servers, and your keys for them.");
+  const adding = "MILLRACE_API_KEY=$(cat key.txt) millrace context add rack --url https://rack.example:8000";
+  const noun = program
+    .command("context")
+    .description("Contexts: servers, and your keys for them.")
+    .addHelpText("after", examples(adding, "millrace context use rack"));
   noun
     .command("add")
     .description("Keep a server and a key, and use them from now on.")
@@ -15,7 +20,7 @@ export function contextCommands(program: Command, tools: Tools): void {
     .requiredOption("--url <url>", "the server's address, such as http://127.0.0.1:8000")
     .addHelpText(
       "after",
-      "\nThe key is read from MILLRACE_API_KEY, so that it is in no shell's history:\n  MILLRACE_API_KEY=mr_… millrace context add rack --url https://rack.example:8000",
+      `\nThe key is read from MILLRACE_API_KEY; from a file it comes into no shell's history.\n${examples(adding)}`,
     )
     .action((name: string, { url }: { url: string }, command: Command) => {
       const key = env.MILLRACE_API_KEY;
@@ -23,7 +28,7 @@ export function contextCommands(program: Command, tools: Tools): void {
         throw new Failure(
           exits.usage,
           "MILLRACE_API_KEY is not set: it gives the key.",
-          `MILLRACE_API_KEY=mr_… millrace context add ${name} --url ${url}`,
+          `MILLRACE_API_KEY=$(cat key.txt) millrace context add ${name} --url ${url}`,
         );
       if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
         throw new Failure(exits.usage, `"${url}" is not a server's address.`, "--url http://127.0.0.1:8000");
@@ -34,6 +39,7 @@ export function contextCommands(program: Command, tools: Tools): void {
   noun
     .command("use")
     .description("Speak to this server from now on.")
+    .addHelpText("after", examples("millrace context use rack"))
     .argument("<name>")
     .action((name: string, _: object, command: Command) => {
       const { contexts } = readContexts(env);
@@ -52,6 +58,7 @@ export function contextCommands(program: Command, tools: Tools): void {
         "{ name: string, url: string, key: string, isCurrent: boolean }[]",
       ),
     )
+    .addHelpText("after", examples("millrace context list"))
     .action((_: object, command: Command) => {
       const { current, contexts } = readContexts(env);
       const rows = Object.entries(contexts).map(([name, { url, key }]) => ({
@@ -74,6 +81,7 @@ export function contextCommands(program: Command, tools: Tools): void {
   noun
     .command("remove")
     .description("Forget a server and its key.")
+    .addHelpText("after", examples("millrace context remove rack"))
     .argument("<name>")
     .action((name: string, _: object, command: Command) => {
       const { current, contexts } = readContexts(env);

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { DeployOptions } from "../deploy/deploy.js";
+import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
@@ -36,10 +37,7 @@ millrace.toml, of which every line is optional:
   [env]
   LEVEL = "info"
   HF_TOKEN = { secret = "hf" }
-
-Examples:
-  millrace deploy ./shout
-  millrace deploy ./shout --build --name shout-2`,
+${examples("millrace deploy ./shout", "millrace deploy ./shout --build --name shout-2")}`,
     )
     .action(async (given: string, options: DeployOptions & { schema?: true }, command: Command) => {
       const terminal = tools.terminal(command);

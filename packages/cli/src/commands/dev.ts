@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { count } from "../count.js";
 import { findHandler } from "../dev/handler.js";
+import { examples } from "../examples.js";
 import { readInput } from "../input.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
@@ -34,12 +35,12 @@ is made from requirements.txt or pyproject.toml, and made again when these chang
 
 A check is a file such as tests/hello.json: {"input": {"text": "hello"}, "output": "HELLO"}, or with "error" instead of
 "output", a text that the job's error must contain.
-
-Examples:
-  millrace dev                                  the handler in this folder
-  millrace dev shout/handler.py
-  millrace dev shout --input '{"text":"hello"}'
-  millrace dev shout --test shout/tests`,
+${examples(
+  "millrace dev                                  the handler in this folder",
+  "millrace dev shout/handler.py",
+  `millrace dev shout --input '{"text":"hello"}'`,
+  "millrace dev shout --test shout/tests",
+)}`,
     )
     .action(async (given: string, options: Options, command: Command) => {
       const terminal = tools.terminal(command);

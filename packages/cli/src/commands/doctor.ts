@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { examples } from "../examples.js";
 import { exits } from "../exit.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
@@ -13,6 +14,7 @@ export function doctorCommand(program: Command, tools: Tools): void {
       jsonNote("the findings", '{ what: string, is: "fine" | "missing" | "wrong", words: string, mend?: string }[]'),
     )
     .addHelpText("after", "\nEnds with 1 if something is wrong; what is only missing may not be needed.")
+    .addHelpText("after", examples("millrace doctor"))
     .action(async (_: object, command: Command) => {
       const terminal = tools.terminal(command);
       const { examine } = await import("../doctor.js"); // other commands need not wait for it

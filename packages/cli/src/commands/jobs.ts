@@ -3,6 +3,7 @@ import type { StatusBody } from "@millrace/api";
 import type { Command } from "commander";
 import type { Calls } from "../calls.js";
 import { endpointId } from "../endpoints.js";
+import { examples } from "../examples.js";
 import { type Exit, exits, Failure } from "../exit.js";
 import { readInput } from "../input.js";
 import { showEnd, stateLine, untilEnd } from "../jobs.js";
@@ -60,8 +61,14 @@ export function jobCommands(program: Command, tools: Tools): void {
     .option("--at-once <count>", "how many jobs of a batch may wait or run", "32")
     .addHelpText(
       "after",
-      `\nExamples:\n  millrace run shout '{"text":"hello"}'\n  millrace run shout @input.json --json\n  echo '{"text":"hello"}' | millrace run shout -\n  millrace run shout --batch inputs.jsonl --out results.jsonl\n\nA batch that was interrupted goes on when it is run again: no job runs twice.`,
+      examples(
+        `millrace run shout '{"text":"hello"}'`,
+        "millrace run shout @input.json --json",
+        `echo '{"text":"hello"}' | millrace run shout -`,
+        "millrace run shout --batch inputs.jsonl --out results.jsonl",
+      ),
     )
+    .addHelpText("after", "\nA batch that was interrupted goes on when it is run again: no job runs twice.")
     .action(async (given: string, input: string | undefined, options: RunOptions, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       if (options.batch !== undefined) return tools.end(await batch(tools, terminal, calls, given, options));
@@ -82,7 +89,7 @@ export function jobCommands(program: Command, tools: Tools): void {
     .argument("<endpoint>", "its name or id")
     .argument("<job>", "its id")
     .option("--wait", "wait for its end, and print its output")
-    .addHelpText("after", "\nExample:\n  millrace status shout 7f3a… --wait")
+    .addHelpText("after", examples("millrace status shout 7f3a… --wait"))
     .action(async (given: string, job: string, options: { wait?: true }, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const endpoint = await endpointId(calls, given);
@@ -97,7 +104,7 @@ export function jobCommands(program: Command, tools: Tools): void {
     .addHelpText("after", jsonNote("each entry of the stream that GET /v2/{endpoint}/stream/{job} returns, on a line"))
     .argument("<endpoint>", "its name or id")
     .argument("<job>", "its id")
-    .addHelpText("after", "\nExample:\n  millrace stream shout $(millrace run shout --no-wait)")
+    .addHelpText("after", examples("millrace stream shout $(millrace run shout --no-wait)"))
     .action(async (given: string, job: string, _: object, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const path = `/sdk/v2/${await endpointId(calls, given)}/stream/${encodeURIComponent(job)}?wait=10000`;
@@ -118,6 +125,7 @@ export function jobCommands(program: Command, tools: Tools): void {
       .command(name)
       .description(summary)
       .addHelpText("after", jsonNote(`what POST /v2/{endpoint}/${name}/{job} returns`))
+      .addHelpText("after", examples(`millrace ${name} shout 7f3a…`))
       .argument("<endpoint>", "its name or id")
       .argument("<job>", "its id")
       .action(async (given: string, job: string, _: object, command: Command) => {

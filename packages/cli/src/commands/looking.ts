@@ -3,6 +3,7 @@ import { eventsOf } from "@millrace/api/client";
 import { ago, shortName, span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
+import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";
 import { harmless, type Terminal } from "../terminal.js";
@@ -15,6 +16,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
     .command("workers")
     .description("List an endpoint's workers.")
     .addHelpText("after", jsonNote("an array of workers, as GET /v1/endpoints/{endpoint}/workers returns them"))
+    .addHelpText("after", examples("millrace workers shout", "millrace workers shout --ended"))
     .argument("<endpoint>", "its name or id")
     .option("--ended", "also those that ended in the last day")
     .action(async (given: string, { ended }: { ended?: true }, command: Command) => {
@@ -39,6 +41,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
     .command("scaling")
     .description("Show why an endpoint did or did not scale, newest first.")
     .addHelpText("after", jsonNote("an array of decisions, as GET /v1/endpoints/{endpoint}/scaling returns them"))
+    .addHelpText("after", examples("millrace scaling shout"))
     .argument("<endpoint>", "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -63,6 +66,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
     .command("releases")
     .description("List the versions of an endpoint, newest first.")
     .addHelpText("after", jsonNote("an array of versions, as GET /v1/endpoints/{endpoint}/releases returns them"))
+    .addHelpText("after", examples("millrace releases shout"))
     .argument("<endpoint>", "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -89,7 +93,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
     .addHelpText("after", jsonNote("the endpoint, as GET /v1/endpoints/{endpoint} returns it"))
     .argument("<endpoint>", "its name or id")
     .argument("<version>", "its number; see millrace releases")
-    .addHelpText("after", "\nExample:\n  millrace rollback shout 3")
+    .addHelpText("after", examples("millrace rollback shout 3"))
     .action(async (given: string, version: string, _: object, command: Command) => {
       const calls = tools.calls(command);
       const path = `/v1/endpoints/${await endpointId(calls, given)}/releases/${encodeURIComponent(version)}/rollback`;
@@ -114,7 +118,7 @@ function logs(program: Command, tools: Tools): void {
     .option("--tail <lines>", "how many of the last lines", "100")
     .option("--since <time>", "only lines from then on: 10m, 2h, or an RFC 3339 time")
     .option("--job <job>", "only lines that belong to this job")
-    .addHelpText("after", "\nExamples:\n  millrace logs shout -f\n  millrace logs shout --since 10m --job 7f3a…")
+    .addHelpText("after", examples("millrace logs shout -f", "millrace logs shout --since 10m --job 7f3a…"))
     .action(async (given: string, options: LogOptions, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const query = new URLSearchParams({ format: "ndjson", tail: options.tail });

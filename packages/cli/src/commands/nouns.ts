@@ -1,38 +1,57 @@
 import type { Command } from "commander";
+import { examples } from "../examples.js";
 import { readFields } from "../fields.js";
 import { jsonNote } from "../json-note.js";
 import { type Noun, nouns } from "../nouns.js";
 import { find, listOf, type Resource } from "../resources.js";
 import type { Tools } from "../tools.js";
 
-/** list, get, create, update and delete for each kind of resource, and what else can be done with one. */
+/**
+ * What can be done with each kind of resource, from the first look at one to its deletion: the examples can be called in
+ * this order.
+ */
 export function nounCommands(program: Command, tools: Tools): void {
   for (const noun of nouns) {
-    const group = program.command(noun.noun).description(noun.about);
-    lookAt(group, noun, tools);
-    if (noun.create !== undefined) creating(group, noun, noun.create, tools);
-    if (noun.update !== undefined) updating(group, noun, noun.update, tools);
-    if (noun.loss) deleting(group, noun, noun.loss, tools);
-    for (const [action, about] of Object.entries(noun.actions ?? {})) acting(group, noun, { action, about }, tools);
+    const { create, update, loss, actions = {} } = noun;
+    const first = [calling(noun, "list"), ...(create === undefined ? [] : [createCall(noun, create)])];
+    const group = program
+      .command(noun.noun)
+      .description(noun.about)
+      .addHelpText("after", examples(...first));
+    listing(group, noun, tools);
+    if (create !== undefined) creating(group, noun, create, tools);
+    getting(group, noun, tools);
+    if (update !== undefined) updating(group, noun, update, tools);
+    for (const [action, about] of Object.entries(actions)) acting(group, noun, { action, about }, tools);
+    if (loss) deleting(group, noun, loss, tools);
   }
   prices(program, tools);
 }
 
 const pretty = (value: unknown): string => JSON.stringify(value, undefined, 2);
 
-function lookAt(group: Command, noun: Noun, tools: Tools): void {
+const calling = ({ noun }: Noun, ...words: string[]): string => ["millrace", noun, ...words].join(" ");
+const createCall = (noun: Noun, fields: string): string => calling(noun, "create", `name=${noun.called}`, fields);
+
+function listing(group: Command, noun: Noun, tools: Tools): void {
+  const fill = noun.fill ?? createCall(noun, noun.create ?? "");
   group
     .command("list")
     .description("List yours.")
     .addHelpText("after", jsonNote(`an array, as GET ${noun.path} returns it`))
+    .addHelpText("after", examples(calling(noun, "list")))
     .action(async (_: object, command: Command) => {
       const rows = await listOf(tools.calls(command), noun);
-      tools.terminal(command).table(rows, noun.columns, `None yet. ${noun.fill}`);
+      tools.terminal(command).table(rows, noun.columns, `None yet. ${fill}`);
     });
+}
+
+function getting(group: Command, noun: Noun, tools: Tools): void {
   group
     .command("get")
     .description("Show one with all its fields.")
     .addHelpText("after", jsonNote(`the ${noun.noun}, as GET ${noun.path}/{id} returns it`))
+    .addHelpText("after", examples(calling(noun, "get", noun.called)))
     .argument(`<${noun.noun}>`, "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -52,7 +71,7 @@ function creating(group: Command, noun: Noun, example: string, tools: Tools): vo
     .description("Create one.")
     .addHelpText("after", jsonNote(`the new ${noun.noun}, as POST ${noun.path} returns it`))
     .argument("<fields...>", "its fields, as name=value")
-    .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace ${noun.noun} create ${example}`)
+    .addHelpText("after", `${fieldsHelp}\n${examples(createCall(noun, example))}`)
     .action(async (given: string[], _: object, command: Command) => {
       const fields = await readFields(given, { folder: tools.folder, stdin: tools.streams.in });
       const made = await tools.calls(command).call<Resource>("POST", noun.path, { ...noun.defaults, ...fields });
@@ -67,7 +86,7 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
     .addHelpText("after", jsonNote(`the changed ${noun.noun}, as PATCH ${noun.path}/{id} returns it`))
     .argument(`<${noun.noun}>`, "its name or id")
     .argument("<fields...>", "the changed fields, as name=value")
-    .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace ${noun.noun} update NAME ${example}`)
+    .addHelpText("after", `${fieldsHelp}\n${examples(calling(noun, "update", noun.called, example))}`)
     .action(async (given: string, written: string[], _: object, command: Command) => {
       const calls = tools.calls(command);
       const before = await find(calls, noun, given);
@@ -84,7 +103,7 @@ function deleting(group: Command, noun: Noun, loss: (resource: Resource) => stri
     .addHelpText("after", jsonNote("what is gone", "{ deleted: string }"))
     .argument(`<${noun.noun}>`, "its name or id")
     .option("--yes", "do not ask")
-    .addHelpText("after", `\nExample:\n  millrace ${noun.noun} delete NAME --yes`)
+    .addHelpText("after", examples(calling(noun, "delete", noun.called, "--yes")))
     .action(async (given: string, { yes }: { yes?: true }, command: Command) => {
       const calls = tools.calls(command);
       const found = await find(calls, noun, given);
@@ -103,6 +122,7 @@ function acting(group: Command, noun: Noun, { action, about }: { action: string;
     .command(action)
     .description(about)
     .addHelpText("after", jsonNote(`what POST ${noun.path}/{id}/${action} returns`))
+    .addHelpText("after", examples(calling(noun, action, noun.called)))
     .argument(`<${noun.noun}>`, "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
@@ -114,11 +134,16 @@ function acting(group: Command, noun: Noun, { action, about }: { action: string;
 
 /** Prices are one table, which is replaced as a whole. */
 function prices(program: Command, tools: Tools): void {
-  const group = program.command("price").description("Prices of GPUs, processors, memory and volumes, an hour.");
+  const update = `millrace price update vcpu=0.01 gpus='{"NVIDIA L4":0.44}'`;
+  const group = program
+    .command("price")
+    .description("Prices of GPUs, processors, memory and volumes, an hour.")
+    .addHelpText("after", examples("millrace price list", update));
   group
     .command("list")
     .description("Show the prices.")
     .addHelpText("after", jsonNote("the prices, as GET /v1/prices returns them"))
+    .addHelpText("after", examples("millrace price list"))
     .action(async (_: object, command: Command) => {
       const table = await tools.calls(command).call("GET", "/v1/prices");
       tools.terminal(command).result(table, pretty(table));
@@ -128,7 +153,7 @@ function prices(program: Command, tools: Tools): void {
     .description("Set the prices (for admins); those that are not given stay.")
     .addHelpText("after", jsonNote("the prices, as PUT /v1/prices returns them"))
     .argument("<fields...>", "prices, as name=value")
-    .addHelpText("after", `${fieldsHelp}\n\nExample:\n  millrace price update vcpu=0.01 gpus='{"NVIDIA L4":0.44}'`)
+    .addHelpText("after", `${fieldsHelp}\n${examples(update)}`)
     .action(async (given: string[], _: object, command: Command) => {
       const calls = tools.calls(command);
       const before = await calls.call<object>("GET", "/v1/prices");

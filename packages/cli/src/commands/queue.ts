@@ -2,6 +2,7 @@ import type { HealthBody, StatusBody } from "@millrace/api";
 import { jobErrorOf, span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { endpointId } from "../endpoints.js";
+import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
 
@@ -14,7 +15,7 @@ export function queueCommands(program: Command, tools: Tools): void {
     .argument("<endpoint>", "its name or id")
     .option("--status <status>", "only jobs in this state, such as FAILED")
     .option("--limit <count>", "how many, 1 to 100", "20")
-    .addHelpText("after", "\nExample:\n  millrace requests shout --status FAILED --limit 5")
+    .addHelpText("after", examples("millrace requests shout --status FAILED --limit 5"))
     .action(async (given: string, options: { status?: string; limit: string }, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const query = new URLSearchParams({
@@ -46,6 +47,7 @@ export function queueCommands(program: Command, tools: Tools): void {
     .command("health")
     .description("Count an endpoint's jobs and workers by state.")
     .addHelpText("after", jsonNote("the counts, as GET /v2/{endpoint}/health returns them"))
+    .addHelpText("after", examples("millrace health shout"))
     .argument("<endpoint>", "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
@@ -61,6 +63,7 @@ export function queueCommands(program: Command, tools: Tools): void {
     .command("purge")
     .description("Cancel all jobs of an endpoint that wait.")
     .addHelpText("after", jsonNote("how many were cancelled, as POST /v2/{endpoint}/purge-queue returns it"))
+    .addHelpText("after", examples("millrace purge shout --yes"))
     .argument("<endpoint>", "its name or id")
     .option("--yes", "do not ask")
     .action(async (given: string, options: { yes?: true }, command: Command) => {

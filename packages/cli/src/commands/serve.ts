@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { examples } from "../examples.js";
 import type { Tools } from "../tools.js";
 
 /** The command that runs the service itself, in this process. */
@@ -15,9 +16,7 @@ export function serveCommand(program: Command, tools: Tools): void {
       `
 Settings are environment variables that begin with MILLRACE_. Stops at Ctrl-C: workers finish what they can, other
 jobs go back to the queue.
-
-Example:
-  millrace serve --port 9000 --data-dir ./data`,
+${examples("millrace serve --port 9000 --data-dir ./data")}`,
     )
     .action(async ({ port, host, dataDir, verbose }: Options) => {
       tools.leavesSignals();

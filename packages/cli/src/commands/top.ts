@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Endpoint, HealthBody, Worker } from "@millrace/api";
 import type { Command } from "commander";
 import type { Calls } from "../calls.js";
+import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
 import type { Column } from "../terminal.js";
 import type { Tools } from "../tools.js";
@@ -43,6 +44,7 @@ export function topCommand(program: Command, tools: Tools): void {
         "{ name: string, health: Health, gpus: number }[], where Health is what GET /v2/{endpoint}/health returns and gpus how many its workers have",
       ),
     )
+    .addHelpText("after", examples("millrace top", "millrace top --once"))
     .action(async ({ once }: { once?: true }, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const { out } = tools.streams;
