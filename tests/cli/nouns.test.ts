@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { startServer, type TestServer } from "../harness.js";
+import { call, startServer, type TestServer } from "../harness.js";
 import { millrace, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
@@ -29,7 +29,7 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
   it.each([
     ["template", [`imageName=${"."}`, "env.LEVEL=info"], ["env.MORE=2"], { env: { LEVEL: "info", MORE: 2 } }],
     ["volume", ["size=5", "dataCenterId=EU-RO-1"], ["size=6"], { size: 6 }],
-    ["registry", ["username=me", "password=@token.txt"], undefined, {}],
+    ["registry", ["username=me", "password=@token.txt"], ["username=you", "password=123456"], {}],
     ["key", [], ["name=noun-2"], { name: "noun-2" }],
     ["user", ["role=member", "quotas.workers=4"], ["spendLimit=2.5"], { quotas: { workers: 4 }, spendLimit: 2.5 }],
   ] as const)("a %s", async (noun, created, updated, after) => {
@@ -40,7 +40,7 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
     const listed = await run([noun, "list"]);
     expect(listed.out).toMatch(/^noun +\S/m);
     expect(listed.out).not.toContain("very-secret-token");
-    if (updated) expect(await json(noun, "update", "noun", ...updated)).toMatchObject({ id: made.id });
+    expect(await json(noun, "update", "noun", ...updated)).toMatchObject({ id: made.id });
     const shown = await json(noun, "get", made.id);
     const wanted: Record<string, unknown> = { ...after };
     if ("env" in after) wanted.env = { LEVEL: "info", MORE: "2" };
@@ -90,7 +90,31 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
     expect(listed.out).toMatch(/^hf +Hugging Face +\d+ s ago$/m);
     for (const { out, err } of [made, listed, await run(["secret", "get", "hf"])])
       expect(out + err).not.toContain("s3cr3t-value");
+    expect(await run(["secret", "update", "hf", "value=-"], "another-value\n")).toEqual({
+      exit: 2,
+      out: "",
+      err: "A secret never changes: delete it, then create it again under the same name.  millrace secret delete hf --yes\n",
+    });
     expect((await run(["secret", "delete", "hf", "--yes"])).exit).toBe(0);
+  });
+
+  it("a registry, whose username and password change together", async () => {
+    await json("registry", "create", "name=images", "username=me", "password=old-password");
+    const changes = async () => (await call(server, "GET", "/v1/audit?action=registryAuth.update")).body.entries.length;
+    const before = await changes();
+    for (const fields of [["password=new"], ["username=me", "password=new", "name=other"]])
+      expect(await run(["registry", "update", "images", ...fields])).toMatchObject({
+        exit: 2,
+        err: expect.stringMatching(/change together, and nothing else/),
+      });
+    expect(await run(["registry", "update", "images", "username=me", "password="])).toMatchObject({
+      exit: 3,
+      err: expect.stringContaining("password"),
+    });
+    expect(await changes()).toBe(before);
+    expect(await json("registry", "update", "images", "username=me", "password=new")).toMatchObject({ name: "images" });
+    expect(await changes()).toBe(before + 1);
+    await json("registry", "delete", "images", "--yes");
   });
 
   it("a key, whose text is shown once, and which is rotated", async () => {

@@ -1,6 +1,7 @@
 import type { Endpoint } from "@millrace/api";
 import { ago } from "@millrace/api/words";
 import type { Calls } from "./calls.js";
+import { changeRegistry } from "./change-registry.js";
 import { endpoints } from "./endpoints.js";
 import type { Fields } from "./fields.js";
 import type { Kind, Resource } from "./resources.js";
@@ -20,6 +21,10 @@ export interface Noun extends Kind {
   readonly defaults?: Fields;
   /** An example of changed fields; absent if one never changes. */
   readonly update?: string;
+  /** Changes one, if that is not a PATCH. */
+  readonly change?: (calls: Calls, resource: Resource, fields: Fields) => Promise<Resource>;
+  /** How one that never changes is replaced, for people who try to update it. */
+  readonly replace?: string;
   /** What is lost with one; absent if none can be deleted. */
   readonly loss?: (resource: Resource) => string;
   /** Deletes one, if that is more than one call. */
@@ -119,6 +124,7 @@ export const nouns: readonly Noun[] = [
     columns: [name, column("description"), when("made", "createdAt")],
     called: "hf",
     create: "value=@token.txt description='Hugging Face'",
+    replace: "delete it, then create it again under the same name",
     loss: () => "workers whose env names it do not start any more",
   },
   {
@@ -128,6 +134,8 @@ export const nouns: readonly Noun[] = [
     columns: [name, id],
     called: "private",
     create: "username=me password=@token.txt",
+    update: "username=me password=@token.txt",
+    change: changeRegistry,
     loss: () => "images that need it can no longer be pulled",
   },
   {

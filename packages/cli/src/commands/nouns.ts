@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { examples } from "../examples.js";
+import { exits, Failure } from "../exit.js";
 import { readFields } from "../fields.js";
 import { jsonNote } from "../json-note.js";
 import { type Noun, nouns } from "../nouns.js";
@@ -12,7 +13,7 @@ import type { Tools } from "../tools.js";
  */
 export function nounCommands(program: Command, tools: Tools): void {
   for (const noun of nouns) {
-    const { create, update, loss, actions = {} } = noun;
+    const { create, update, replace, loss, actions = {} } = noun;
     const first = [calling(noun, "list"), ...(create === undefined ? [] : [createCall(noun, create)])];
     const group = program
       .command(noun.noun)
@@ -22,6 +23,7 @@ export function nounCommands(program: Command, tools: Tools): void {
     if (create !== undefined) creating(group, noun, create, tools);
     getting(group, noun, tools);
     if (update !== undefined) updating(group, noun, update, tools);
+    if (replace !== undefined) replacing(group, noun, replace);
     for (const [action, about] of Object.entries(actions)) acting(group, noun, { action, about }, tools);
     if (loss) deleting(group, noun, loss, tools);
   }
@@ -83,7 +85,10 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
   group
     .command("update")
     .description("Change some fields of one.")
-    .addHelpText("after", jsonNote(`the changed ${noun.noun}, as PATCH ${noun.path}/{id} returns it`))
+    .addHelpText(
+      "after",
+      jsonNote(`the changed ${noun.noun}, as ${noun.change ? "GET" : "PATCH"} ${noun.path}/{id} returns it`),
+    )
     .argument(`<${noun.noun}>`, "its name or id")
     .argument("<fields...>", "the changed fields, as name=value")
     .addHelpText("after", `${fieldsHelp}\n${examples(calling(noun, "update", noun.called, example))}`)
@@ -91,8 +96,21 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
       const calls = tools.calls(command);
       const before = await find(calls, noun, given);
       const fields = await readFields(written, { folder: tools.folder, stdin: tools.streams.in, before });
-      const changed = await calls.call<Resource>("PATCH", `${noun.path}/${before.id}`, fields);
+      const changed = noun.change
+        ? await noun.change(calls, before, fields)
+        : await calls.call<Resource>("PATCH", `${noun.path}/${before.id}`, fields);
       tools.terminal(command).result(changed, pretty(changed));
+    });
+}
+
+/** Tells people who try to update what never changes how to replace it. */
+function replacing(group: Command, { noun }: Noun, how: string): void {
+  group
+    .command("update", { hidden: true })
+    .argument(`<${noun}>`)
+    .argument("[fields...]")
+    .action((given: string) => {
+      throw new Failure(exits.usage, `A ${noun} never changes: ${how}.`, `millrace ${noun} delete ${given} --yes`);
     });
 }
 
