@@ -2,25 +2,38 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeHandler } from "../e2e/handlers.js";
+import { makeFolder, makeHandler } from "../e2e/handlers.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { millrace, onTerminal, toServer } from "./millrace.js";
+import { millrace, onTerminal, startMillrace, toServer } from "./millrace.js";
 
 let server: TestServer;
 let shout: string;
 const undos: (() => unknown)[] = [];
 const ending = { onTestFinished: (undo: () => unknown) => void undos.unshift(undo) };
-const handler = `export default async (input) => {
+const handler = `import { existsSync } from "node:fs";
+export default async (input) => {
+  if (input.needs && !existsSync(input.needs)) throw new Error("nothing is there");
   if (input.fail) throw new Error("no such text");
   if (input.many) return input.many;
   await new Promise((done) => setTimeout(done, input.ms ?? 0));
   return String(input.text ?? "").toUpperCase();
 };`;
 
+/** Yields a text, and once there is a file an object, or an error. */
+const counting = `import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+export default async function* ({ gate, fails }) {
+  yield "first";
+  while (!existsSync(gate)) await sleep(20);
+  if (fails) throw new Error("no second");
+  yield { n: 2 };
+}`;
+
 beforeAll(async () => {
   server = await startServer();
   shout = await makeEndpoint(server, makeHandler(ending, handler), { name: "shout", workersMax: 1, idleTimeout: 60 });
   await makeEndpoint(server, makeHandler(ending, handler), { name: "idle", workersMax: 0 });
+  await makeEndpoint(server, makeHandler(ending, counting), { name: "count", workersMax: 1, idleTimeout: 60 });
 });
 afterAll(async () => {
   await server?.end();
@@ -99,6 +112,40 @@ describe("The commands for a job", () => {
     expect(shown.out).toMatch(new RegExp(`${id} {2}(IN_QUEUE|IN_PROGRESS)`));
     expect(await run("status", "shout", id, "--wait")).toMatchObject({ exit: 0, out: "LATER\n" });
     expect(JSON.parse((await run("status", "shout", id, "--json")).out)).toMatchObject({ id, status: "COMPLETED" });
+  });
+
+  it("stream prints what a job yields when it yields it, and why it failed", async (test) => {
+    const gate = join(makeFolder(test), "gate");
+    const begin = async (input: object) => (await run("run", "count", JSON.stringify(input), "--no-wait")).out.trim();
+    const streaming = startMillrace(test, ["stream", "count", await begin({ gate })], { env: toServer(server) });
+    await streaming.shows("first\n");
+    expect(streaming.screen()).toBe("first\n");
+    writeFileSync(gate, "");
+    expect(await streaming.ended).toBe(0);
+    expect(streaming.screen()).toBe('first\n{"n":2}\n');
+
+    const { exit, out } = await run("stream", "count", await begin({ gate }), "--json");
+    const lines = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect([exit, lines]).toMatchObject([0, [{ output: "first" }, { output: { n: 2 } }]]);
+    expect(await run("stream", "count", await begin({ gate, fails: true }))).toMatchObject({
+      exit: 1,
+      out: "first\n",
+      err: expect.stringMatching(/^✗ FAILED {2}.*no second/),
+    });
+  });
+
+  it("retry runs a job that failed once more, under its id", async (test) => {
+    const needs = join(makeFolder(test), "file");
+    const failed = await run("run", "shout", JSON.stringify({ needs, text: "again" }), "--json");
+    const { id } = JSON.parse(failed.out);
+    expect([failed.exit, JSON.parse(failed.out).status]).toEqual([1, "FAILED"]);
+    writeFileSync(needs, "");
+    expect(await run("retry", "shout", id)).toEqual({ exit: 0, out: `${id}  IN_QUEUE\n`, err: "" });
+    expect(await run("status", "shout", id, "--wait")).toMatchObject({ exit: 0, out: "AGAIN\n" });
+    expect(await run("retry", "shout", id)).toMatchObject({ exit: 3, err: expect.stringContaining("is COMPLETED") });
   });
 
   it("cancel, retry and purge", async () => {

@@ -13,6 +13,11 @@ import type { Tools } from "../tools.js";
 
 type Reference = Pick<StatusBody, "id" | "status">;
 
+interface Streamed {
+  readonly status: string;
+  readonly stream: readonly { readonly output: unknown }[];
+}
+
 interface RunOptions {
   readonly wait: boolean;
   readonly batch?: string;
@@ -107,13 +112,15 @@ export function jobCommands(program: Command, tools: Tools): void {
     .addHelpText("after", examples("millrace stream shout $(millrace run shout --no-wait)"))
     .action(async (given: string, job: string, _: object, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
-      const path = `/sdk/v2/${await endpointId(calls, given)}/stream/${encodeURIComponent(job)}?wait=10000`;
+      const [endpoint, id] = [await endpointId(calls, given), encodeURIComponent(job)];
       for (;;) {
-        const { status, stream } = await calls.call<{ status: string; stream: { output: unknown }[] }>("GET", path);
+        const { status, stream } = await calls.call<Streamed>("GET", `/sdk/v2/${endpoint}/stream/${id}?wait=10000`);
         for (const chunk of stream)
           terminal.result(chunk, typeof chunk.output === "string" ? chunk.output : JSON.stringify(chunk.output));
         if (status === "IN_QUEUE" || status === "IN_PROGRESS") continue;
-        return tools.end(status === "COMPLETED" ? exits.done : exits.failed);
+        if (status === "COMPLETED") return;
+        if (terminal.isJson) return tools.end(exits.failed); // its lines are all entries of the stream
+        return tools.end(showEnd(terminal, await calls.call<StatusBody>("GET", `/v2/${endpoint}/status/${id}`)));
       }
     });
 
