@@ -54,3 +54,20 @@ it("millrace workers, scaling, releases and rollback show what happened, and why
   expect(await run("rollback", "talk", "9")).toMatchObject({ exit: 3, err: expect.stringContaining("Version 9") });
   expect((await run("workers", "talk", "--ended")).out).toContain("ended");
 });
+
+it.for([
+  ["is killed", (its: TestServer) => its.kill()],
+  ["stops", (its: TestServer) => its.stop()],
+] as const)("millrace logs -f ends with how to go on when the server %s", async ([, end], test) => {
+  const own = await startServer();
+  test.onTestFinished(() => own.end());
+  await makeEndpoint(own, makeHandler(test, "export default () => console.log('hello');"), { name: "bye" });
+  const following = startMillrace(test, ["logs", "bye", "-f"], { env: toServer(own) });
+  await millrace(["run", "bye"], { env: toServer(own) });
+  await following.shows("│ hello\n");
+  await end(own);
+  expect(await following.ended).toBe(4);
+  const last = `The connection to ${own.url} broke.  millrace logs bye -f --since 1m`;
+  expect(following.screen().trimEnd().split("\n").at(-1)).toBe(last);
+  await own.restart(); // a server that was killed leaves workers to the next one
+});

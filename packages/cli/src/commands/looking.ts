@@ -141,8 +141,9 @@ function logs(program: Command, tools: Tools): void {
         }
       } catch (error) {
         if (!(error instanceof TypeError)) throw error; // the connection is gone
-        throw new Failure(exits.unreachable, `The connection to ${calls.url} broke.`, `${again} --since 1m`);
       }
+      // a server that stops ends its replies, too: a log that is over says so
+      throw new Failure(exits.unreachable, `The connection to ${calls.url} broke.`, `${again} --since 1m`);
     });
 }
 
