@@ -52,6 +52,30 @@ it("millrace top shows each endpoint's jobs and workers, once or on a screen", a
   );
 });
 
+it("millrace top begins with what has most to do; what has as much is in the order of names", async (test) => {
+  for (const [name, jobs] of [
+    ["b-none", 0],
+    ["a-none", 0],
+    ["m-one", 1],
+    ["z-two", 2],
+  ] as const) {
+    await makeEndpoint(server, makeHandler(test, "export default () => 1;"), { name, workersMax: 0 });
+    test.onTestFinished(async () => void (await run("endpoint", "delete", name, "--yes")));
+    for (let n = 0; n < jobs; n++) expect((await run("run", name, "--no-wait")).exit).toBe(0);
+  }
+  const order = ["z-two", "m-one", "a-none", "b-none", "quick"];
+  const { out } = await run("top", "--once");
+  expect(
+    out
+      .trimEnd()
+      .split("\n")
+      .slice(1)
+      .map((line) => line.split(" ")[0]),
+  ).toEqual(order);
+  const rows = JSON.parse((await run("top", "--json")).out);
+  expect(rows.map(({ name }: { name: string }) => name)).toEqual(order);
+});
+
 describe("millrace completion", () => {
   const completed = async (...words: string[]) => (await run("complete", "--", ...words)).out;
 
