@@ -26,6 +26,11 @@ export const needs = {
   ],
   // these are in folders that only root has on the PATH
   caddy: [{ probe: ["/usr/bin/caddy", "version"], debian: "caddy" }],
+  /** Shells whose completion is tried. */
+  shells: [
+    { probe: ["zsh", "--version"], debian: "zsh" },
+    { probe: ["fish", "--version"], debian: "fish" },
+  ],
   jq: [
     { probe: ["jq", "--version"], debian: "jq" },
     { probe: ["curl", "--version"], debian: "curl" },
@@ -73,6 +78,7 @@ const needOf = {
   "tests/faults/scene.ts": "python",
   "tests/docker/python.test.ts": "python",
   "tests/cli/dev-python.test.ts": "python",
+  "tests/cli/shells.test.ts": "shells",
   "tests/examples/examples.test.ts": "python",
   "tests/examples/containers.test.ts": "python",
   "tests/compat/python-worker.test.ts": "python",

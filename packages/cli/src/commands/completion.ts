@@ -11,7 +11,7 @@ export function completionHelp(program: Command): void {
       "after",
       examples(
         "source <(millrace completion bash)                                     in ~/.bashrc",
-        "source <(millrace completion zsh)                                      in ~/.zshrc",
+        "source <(millrace completion zsh)                                      in ~/.zshrc, after compinit",
         "millrace completion fish > ~/.config/fish/completions/millrace.fish",
       ),
     );
