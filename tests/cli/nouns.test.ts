@@ -96,10 +96,13 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
       err: "A secret never changes: delete it, then create it again under the same name.  millrace secret delete hf --yes\n",
     });
     expect((await run(["secret", "delete", "hf", "--yes"])).exit).toBe(0);
+    expect(await json("secret", "create", "name=2026", "value=12345678", "description=1")).toMatchObject({
+      name: "2026",
+    });
   });
 
   it("a registry, whose username and password change together", async () => {
-    await json("registry", "create", "name=images", "username=me", "password=old-password");
+    await json("registry", "create", "name=images", "username=me", "password=123456");
     const changes = async () => (await call(server, "GET", "/v1/audit?action=registryAuth.update")).body.entries.length;
     const before = await changes();
     for (const fields of [["password=new"], ["username=me", "password=new", "name=other"]])

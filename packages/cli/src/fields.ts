@@ -9,7 +9,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 /**
  * The fields that a command gives as `name=value`: a value is JSON if it can be, else text; `@file` is the text of a
  * file, and `-` that of standard input. `env.NAME=value` sets one name of an object, of which `before` has the others;
- * variables are always text. A single `@file.json` has all fields.
+ * variables are always text, and so are names and what is kept secret. A single `@file.json` has all fields.
  */
 export async function readFields(
   given: readonly string[],
@@ -21,12 +21,16 @@ export async function readFields(
   for (const each of given) {
     const [, name = "", inner, written = ""] = /^([A-Za-z]\w*)(?:\.([\w.-]+))?=(.*)$/s.exec(each) ?? [];
     if (name === "") throw new Failure(exits.usage, `"${each}" is no field: write name=value.`, "workersMax=3");
-    const value = await readValue(written, { isText: name === "env", folder, stdin });
+    const isText = texts.includes(name) || (name === "env" && !written.startsWith("{"));
+    const value = await readValue(written, { isText, folder, stdin });
     if (inner === undefined) fields[name] = value;
     else fields[name] = { ...((fields[name] ?? before[name]) as object | undefined), [inner]: value };
   }
   return fields;
 }
+
+/** Fields that are text whatever they look like: a password of digits is no number. */
+const texts = ["name", "description", "username", "password", "value"];
 
 async function readValue(
   written: string,
@@ -34,7 +38,7 @@ async function readValue(
 ): Promise<unknown> {
   if (written === "-") return (await text(stdin)).trimEnd();
   if (written.startsWith("@")) return fileText(folder, written.slice(1)).trimEnd();
-  if (isText && !written.startsWith("{")) return written;
+  if (isText) return written;
   try {
     return JSON.parse(written);
   } catch {
