@@ -91,6 +91,22 @@ export type EndpointCreate = Static<typeof EndpointCreate>;
 export const EndpointUpdate = Type.Object({ templateId: Type.Optional(text("The template.")), ...endpointFields });
 export type EndpointUpdate = Static<typeof EndpointUpdate>;
 
+/** The settings that workers are made from: changing one makes a new version (contract: Endpoint versions). */
+export const madeOf = [
+  "templateId",
+  "env",
+  "computeType",
+  "gpuTypeIds",
+  "gpuCount",
+  "networkVolumeIds",
+  "vcpuCount",
+  "cpuFlavorIds",
+  "instanceIds",
+  "allowedCudaVersions",
+  "minCudaVersion",
+  "podClass",
+] as const;
+
 /** An endpoint as replies show it. */
 export const Endpoint = Type.Object({
   id: Type.String(),

@@ -1,6 +1,7 @@
 import * as api from "@millrace/api";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { countries } from "../limits/index.js";
+import { madeOf } from "./endpoints/endpoint.js";
 import { gpuTiers } from "./hosts/gpu.js";
 import { type JobStatus, transitions } from "./jobs/job.js";
 import type { WaitReason } from "./jobs/wait-reason.js";
@@ -21,6 +22,10 @@ describe("The domain and the API have the same names for", () => {
   it("countries and GPU tiers", () => {
     expect(countries).toEqual(api.countries);
     expect(Object.keys(gpuTiers)).toEqual(api.gpuTiers);
+  });
+
+  it("the settings that workers are made from", () => {
+    expect(madeOf).toEqual(api.madeOf);
   });
 
   it("refusals, with the same status and the same advice on retrying", () => {

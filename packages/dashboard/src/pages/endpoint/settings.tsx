@@ -1,4 +1,4 @@
-import { type Endpoint, EndpointUpdate } from "@millrace/api";
+import { type Endpoint, EndpointUpdate, madeOf } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -28,22 +28,8 @@ const first = [
 ];
 const others = Object.keys(EndpointUpdate.properties).filter((name) => !first.includes(name));
 const fields = fieldsOf(EndpointUpdate, [...first, ...others]);
-/** Changing one of these makes a new version (contract: Endpoint versions). */
-const madeOf = [
-  "templateId",
-  "env",
-  "gpuTypeIds",
-  "gpuIds",
-  "gpuCount",
-  "networkVolumeId",
-  "networkVolumeIds",
-  "vcpuCount",
-  "cpuFlavorIds",
-  "instanceIds",
-  "allowedCudaVersions",
-  "minCudaVersion",
-  "podClass",
-];
+/** The fields whose change makes a new version; the last two are other names of settings above. */
+const ofWorkers: readonly string[] = [...madeOf, "gpuIds", "networkVolumeId"];
 
 /** Every setting of an endpoint, explained, and what saving will do. */
 export function Settings() {
@@ -98,7 +84,7 @@ function Form({ endpoint }: { readonly endpoint: Endpoint }) {
             <Changes before={before} after={changes} names={names} />
             <Effect
               endpointId={endpoint.id}
-              isRelease={names.some((name) => madeOf.includes(name))}
+              isRelease={names.some((name) => ofWorkers.includes(name))}
               version={endpoint.version}
             />
           </>
