@@ -27,7 +27,8 @@ export async function signInByLink(): Promise<void> {
 
 export const signOut = (): void => sessionStorage.removeItem(place);
 
-const clientFor = (key: string) => createClient({ url: location.origin, key });
+const clientFor = (key: string, onIgnored: (fields: string) => void = () => {}) =>
+  createClient({ url: location.origin, key, onIgnored });
 
 /** The client of the key that is signed in. Whoever has none is sent to the sign-in page by the router. */
 export const client = () => clientFor(keyOfSession() ?? "");
@@ -38,5 +39,11 @@ export const isSignedOut = (error: unknown): boolean => error instanceof ApiErro
 export const get = <T>(path: string): Promise<T> => client().call<T>("GET", path);
 /** A reply as the text that it is. */
 export const getText = async (path: string): Promise<string> => (await client().open(path)).text();
-export const send = <T>(method: "POST" | "PATCH" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> =>
-  client().call<T>(method, path, body);
+/** Sends a change to the server. */
+export type Send = <T>(method: "POST" | "PATCH" | "PUT" | "DELETE", path: string, body?: unknown) => Promise<T>;
+/** Sends changes, and tells the names of fields that the server did not know and ignored. */
+export const sender =
+  (onIgnored?: (fields: string) => void): Send =>
+  (method, path, body) =>
+    clientFor(keyOfSession() ?? "", onIgnored).call(method, path, body);
+export const send = sender();

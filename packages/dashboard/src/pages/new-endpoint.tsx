@@ -5,10 +5,10 @@ import { useId, useState } from "react";
 import { Fields, type InputProps } from "../parts/form/fields.js";
 import { fieldsOf, filled, type Values } from "../parts/form/schema.js";
 import { Loaded } from "../parts/loaded.js";
+import { useSave } from "../parts/saves.js";
 import { Trouble } from "../parts/trouble.js";
-import { useAction } from "../parts/use-action.js";
 import { listQuery } from "../queries.js";
-import { send } from "../session.js";
+import type { Send } from "../session.js";
 
 /** What most endpoints need; everything else stands below it. */
 const first = [
@@ -52,13 +52,11 @@ function Form({ hasTemplates }: { readonly hasTemplates: boolean }) {
   });
   const [image, setImage] = useState("");
   const field = useId();
-  const create = useAction(
-    async () => {
-      const templateId = values.templateId || (await templateOf(image, String(values.name ?? "")));
-      return send<Endpoint>("POST", "/v1/endpoints", filled({ ...values, templateId }));
-    },
-    ({ id }) => void navigate({ to: "/endpoints/$endpointId/try", params: { endpointId: id } }),
-  );
+  const create = useSave(async (send) => {
+    const templateId = values.templateId || (await templateOf(send, image, String(values.name ?? "")));
+    const { id } = await send<Endpoint>("POST", "/v1/endpoints", filled({ ...values, templateId }));
+    await navigate({ to: "/endpoints/$endpointId/try", params: { endpointId: id } });
+  });
   return (
     <form
       className="form"
@@ -95,7 +93,7 @@ function Form({ hasTemplates }: { readonly hasTemplates: boolean }) {
   );
 }
 
-async function templateOf(imageName: string, name: string): Promise<string> {
+async function templateOf(send: Send, imageName: string, name: string): Promise<string> {
   const body = {
     name: `${name || "endpoint"} ${new Date().toISOString().slice(0, 19)}`,
     imageName,

@@ -2,10 +2,9 @@ import type { Prices } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { Loaded } from "../parts/loaded.js";
+import { useSave } from "../parts/saves.js";
 import { Trouble } from "../parts/trouble.js";
-import { useAction } from "../parts/use-action.js";
 import { pageQuery } from "../queries.js";
-import { send } from "../session.js";
 
 const others = [
   ["vcpu", "one virtual processor"],
@@ -32,7 +31,7 @@ export function PriceList() {
 function Form({ prices }: { readonly prices: Prices }) {
   const [gpus, setGpus] = useState<readonly (readonly [string, number])[]>(Object.entries(prices.gpus));
   const [rest, setRest] = useState(prices);
-  const save = useAction(() =>
+  const save = useSave((send) =>
     send("PUT", "/v1/prices", { ...rest, gpus: Object.fromEntries(gpus.filter(([name]) => name !== "")) }),
   );
   return (

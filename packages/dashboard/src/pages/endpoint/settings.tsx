@@ -7,8 +7,8 @@ import { Changes } from "../../parts/form/changes.js";
 import { Fields } from "../../parts/form/fields.js";
 import { changesOf, fieldsOf, type Values } from "../../parts/form/schema.js";
 import { Loaded } from "../../parts/loaded.js";
+import { useSave } from "../../parts/saves.js";
 import { Trouble } from "../../parts/trouble.js";
-import { useAction } from "../../parts/use-action.js";
 import { endpointQuery, healthQuery } from "../../queries.js";
 import { send } from "../../session.js";
 
@@ -59,7 +59,7 @@ function Form({ endpoint }: { readonly endpoint: Endpoint }) {
     setValues(from);
     setRound(round + 1); // fields that keep what is typed themselves begin anew
   };
-  const save = useAction(() => send<Endpoint>("PATCH", `/v1/endpoints/${endpoint.id}`, changes), begin);
+  const save = useSave((send) => send<Endpoint>("PATCH", `/v1/endpoints/${endpoint.id}`, changes), begin);
   const isOld = Object.keys(changesOf(fields, before, endpoint as Values)).length > 0;
   return (
     <form

@@ -8,9 +8,9 @@ import { Fields } from "../../parts/form/fields.js";
 import { changesOf, fieldsOf, filled, type Values } from "../../parts/form/schema.js";
 import { Loaded } from "../../parts/loaded.js";
 import { Modal } from "../../parts/modal.js";
+import { useSave } from "../../parts/saves.js";
 import { type Column, Table } from "../../parts/table.js";
 import { Trouble } from "../../parts/trouble.js";
-import { useAction } from "../../parts/use-action.js";
 import { listQuery } from "../../queries.js";
 import { send } from "../../session.js";
 import type { Noun, Resource } from "./noun.js";
@@ -95,8 +95,8 @@ function Creation<T extends Resource>({ noun, close }: { readonly noun: Noun<T>;
   const { schema, names, defaults = {}, once } = noun.create as NonNullable<Noun<T>["create"]>;
   const fields = fieldsOf(schema, names);
   const [values, setValues] = useState<Values>(defaults);
-  const create = useAction(
-    () => send<Record<string, unknown>>("POST", noun.path, filled(values)),
+  const create = useSave(
+    (send) => send<Record<string, unknown>>("POST", noun.path, filled(values)),
     () => once ?? close(),
   );
   if (once && create.result) return <Once words={once.words} text={String(create.result[once.field])} close={close} />;
@@ -170,7 +170,7 @@ function Update<T extends Resource>({ noun, resource, close }: OpenedProps<T>) {
   const [values, setValues] = useState<Values>(before);
   const changes = changesOf(fields, before, values);
   const changed = Object.keys(changes);
-  const save = useAction(() => send("PATCH", `${noun.path}/${resource.id}`, changes), close);
+  const save = useSave((send) => send("PATCH", `${noun.path}/${resource.id}`, changes), close);
   return (
     <form
       className="form"

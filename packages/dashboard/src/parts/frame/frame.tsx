@@ -6,6 +6,7 @@ import { places } from "../../places.js";
 import { endpointsQuery, type Seen } from "../../queries.js";
 import { signOut } from "../../session.js";
 import { Dot } from "../dot.js";
+import { Saves } from "../saves.js";
 import { Mark } from "./mark.js";
 import { Palette } from "./palette.js";
 import { ThemeButton } from "./theme.js";
@@ -109,7 +110,9 @@ export function Frame() {
             Live updates are disconnected. This page refreshes every few seconds.
           </p>
         )}
-        <Outlet />
+        <Saves>
+          <Outlet />
+        </Saves>
       </main>
     </div>
   );
