@@ -10,6 +10,7 @@ import { Overview } from "./pages/overview.js";
 import { SignIn } from "./pages/sign-in.js";
 import { Frame } from "./parts/frame/frame.js";
 import { NotFound } from "./parts/problem.js";
+import { replayed } from "./replayed.js";
 import { keyOfSession } from "./session.js";
 
 /** The texts of a URL's query that a page knows. */
@@ -18,6 +19,14 @@ const texts =
   (query: Record<string, unknown>): { [Name in Names[number]]?: string } =>
     Object.fromEntries(names.flatMap((name) => (query[name] === undefined ? [] : [[name, String(query[name])]]))) as {
       [Name in Names[number]]?: string;
+    };
+
+/** The whole numbers of a URL's query that a page knows. */
+const counts =
+  <const Names extends readonly string[]>(...names: Names) =>
+  (query: Record<string, unknown>): { [Name in Names[number]]?: number } =>
+    Object.fromEntries(names.flatMap((name) => (Number.isInteger(query[name]) ? [[name, query[name]]] : []))) as {
+      [Name in Names[number]]?: number;
     };
 
 const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({ notFoundComponent: NotFound });
@@ -41,7 +50,7 @@ const frame = createRoute({
 const overview = createRoute({
   getParentRoute: () => frame,
   path: "/",
-  validateSearch: texts("q"),
+  validateSearch: texts("q", "sort"),
   component: Overview,
 });
 
@@ -65,13 +74,13 @@ const endpoint = createRoute({
 const requests = createRoute({
   getParentRoute: () => endpoint,
   path: "/",
-  validateSearch: texts("q"),
+  validateSearch: texts("q", "sort"),
   component: lazyRouteComponent(() => import("./pages/endpoint/requests.js"), "Requests"),
 });
 const workers = createRoute({
   getParentRoute: () => endpoint,
   path: "workers",
-  validateSearch: texts("worker"),
+  validateSearch: texts("worker", "sort"),
   component: lazyRouteComponent(() => import("./pages/endpoint/workers.js"), "Workers"),
 });
 const logs = createRoute({
@@ -82,6 +91,7 @@ const logs = createRoute({
 const scaling = createRoute({
   getParentRoute: () => endpoint,
   path: "scaling",
+  validateSearch: (query) => ({ ...texts("sort")(query), ...counts(...replayed)(query) }),
   component: lazyRouteComponent(() => import("./pages/endpoint/scaling.js"), "Scaling"),
 });
 const metrics = createRoute({
@@ -92,8 +102,7 @@ const metrics = createRoute({
 const releases = createRoute({
   getParentRoute: () => endpoint,
   path: "releases",
-  validateSearch: ({ version }: Record<string, unknown>): { version?: number } =>
-    typeof version === "number" ? { version } : {},
+  validateSearch: (query) => ({ ...texts("sort")(query), ...counts("version")(query) }),
   component: lazyRouteComponent(() => import("./pages/endpoint/releases.js"), "Releases"),
 });
 const settings = createRoute({
@@ -111,25 +120,26 @@ const tryIt = createRoute({
 type Resources = typeof import("./pages/nouns/resources.js");
 type Access = typeof import("./pages/nouns/access.js");
 const noun = <const Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
-  createRoute({ getParentRoute: () => frame, path, validateSearch: texts("open"), component });
+  createRoute({ getParentRoute: () => frame, path, validateSearch: texts("open", "sort"), component });
 const resource = (name: keyof Resources) => lazyRouteComponent(() => import("./pages/nouns/resources.js"), name);
 const access = (name: keyof Access) => lazyRouteComponent(() => import("./pages/nouns/access.js"), name);
 
 const webhooks = createRoute({
   getParentRoute: () => frame,
   path: "/webhooks",
-  validateSearch: texts("state", "open"),
+  validateSearch: texts("state", "open", "sort", "receiverSort"),
   component: lazyRouteComponent(() => import("./pages/webhooks.js"), "Webhooks"),
 });
 const usage = createRoute({
   getParentRoute: () => frame,
   path: "/usage",
-  validateSearch: texts("range"),
+  validateSearch: texts("range", "sort", "podSort", "volumeSort"),
   component: lazyRouteComponent(() => import("./pages/usage.js"), "Usage"),
 });
 const hosts = createRoute({
   getParentRoute: () => frame,
   path: "/hosts",
+  validateSearch: texts("sort"),
   component: lazyRouteComponent(() => import("./pages/hosts.js"), "Hosts"),
 });
 const server = createRoute({

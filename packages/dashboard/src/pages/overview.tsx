@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { Attention } from "../parts/attention.js";
 import { Snippet } from "../parts/copy.js";
 import { Dot } from "../parts/dot.js";
@@ -43,7 +43,7 @@ const Empty = () => (
 
 function Full({ endpoints }: { readonly endpoints: readonly Seen[] }) {
   const { q = "" } = route.useSearch();
-  const navigate = useNavigate();
+  const navigate = route.useNavigate();
   const shown = endpoints.filter(({ id, name }) => `${name} ${id}`.toLowerCase().includes(q.toLowerCase()));
   const sum = (of: (health: NonNullable<Seen["health"]>) => number) =>
     endpoints.reduce((all, { health }) => all + (health ? of(health) : 0), 0);
@@ -66,7 +66,13 @@ function Full({ endpoints }: { readonly endpoints: readonly Seen[] }) {
           label="Filter endpoints"
           placeholder="Filter by name or id  ( / )"
           value={q}
-          change={(text) => void navigate({ to: "/", search: text ? { q: text } : {}, replace: true })}
+          change={(text) =>
+            void navigate({
+              to: "/",
+              search: ({ sort }: { sort?: string }) => ({ ...(sort && { sort }), ...(text && { q: text }) }),
+              replace: true,
+            })
+          }
         />
         <span className="note">
           {shown.length} of {endpoints.length}

@@ -1,6 +1,6 @@
 import type { Endpoint, Pod } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import type { Series } from "../parts/chart.js";
 import { Loaded } from "../parts/loaded.js";
@@ -34,7 +34,7 @@ const againMs = 60_000;
 /** What ran, for how long, and what it costs. */
 export function Usage() {
   const { range = "month" } = route.useSearch();
-  const navigate = useNavigate();
+  const navigate = route.useNavigate();
   const { days, bucketSize } = ranges[range as Range] ?? ranges.month;
   // in whole hours: the same question has the same answer for a while
   const until = Math.ceil(Date.now() / hourMs) * hourMs;
@@ -63,7 +63,7 @@ export function Usage() {
               type="button"
               className="chip"
               aria-pressed={range === each}
-              onClick={() => void navigate({ to: "/usage", search: { range: each } })}
+              onClick={() => void navigate({ search: (others) => ({ ...others, range: each }) })}
             >
               last {each}
             </button>
@@ -101,7 +101,15 @@ interface VolumeRecord {
 
 function VolumeBill({ records }: { readonly records: readonly VolumeRecord[] }) {
   if (records.length === 0) return <p className="note">No volume was kept in this time.</p>;
-  return <Table label="Bill of volumes" rows={records} columns={volumeColumns} keyOf={({ time }) => time} />;
+  return (
+    <Table
+      label="Bill of volumes"
+      rows={records}
+      columns={volumeColumns}
+      keyOf={({ time }) => time}
+      sortIn="volumeSort"
+    />
+  );
 }
 
 const volumeColumns: readonly Column<VolumeRecord>[] = [
@@ -129,7 +137,7 @@ function Bill({
 }: {
   readonly records: readonly BillRecord[];
   readonly idOf: (record: BillRecord) => string;
-  readonly what: string;
+  readonly what: "workers" | "pods";
 }) {
   const { data: endpoints = [] } = useQuery(endpointsQuery);
   const { data: pods = [] } = useQuery(listQuery<Pod>("/v1/pods"));
@@ -154,6 +162,7 @@ function Bill({
         rows={lines.toSorted((a, b) => b.amount - a.amount || b.ms - a.ms)}
         columns={columns}
         keyOf={({ id }) => id}
+        sortIn={what === "pods" ? "podSort" : "sort"}
       />
     </>
   );

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { Action } from "../parts/action.js";
 import { Copy } from "../parts/copy.js";
 import { Loaded } from "../parts/loaded.js";
@@ -25,7 +25,7 @@ interface Receiver {
 /** Where webhooks go, how that went, and what signs them. */
 export function Webhooks() {
   const { state, open } = route.useSearch();
-  const navigate = useNavigate();
+  const navigate = route.useNavigate();
   const receivers = useQuery(listQuery<Receiver>("/v1/webhooks/receivers"));
   const deliveries = useQuery(
     listQuery<Delivery>(`/v1/webhooks/deliveries?limit=100${state ? `&state=${state}` : ""}`),
@@ -46,7 +46,13 @@ export function Webhooks() {
             all.length === 0 ? (
               <p className="note">None yet: a job that is submitted with "webhook" makes one.</p>
             ) : (
-              <Table label="Receivers" rows={all} columns={receiverColumns} keyOf={({ id }) => id} />
+              <Table
+                label="Receivers"
+                rows={all}
+                columns={receiverColumns}
+                keyOf={({ id }) => id}
+                sortIn="receiverSort"
+              />
             )
           }
         </Loaded>
@@ -60,7 +66,14 @@ export function Webhooks() {
               type="button"
               className="chip"
               aria-pressed={state === each}
-              onClick={() => void navigate({ to: "/webhooks", search: state === each ? {} : { state: each } })}
+              onClick={() =>
+                void navigate({
+                  search: ({ state: _, open: __, ...others }) => ({
+                    ...others,
+                    ...(state !== each && { state: each }),
+                  }),
+                })
+              }
             >
               {each}
             </button>

@@ -1,8 +1,6 @@
-import { useEffect, useRef, useState } from "react";
+import { useRested } from "./use-rested.js";
 
-const restMs = 200;
-
-/** A field whose text is in the URL: written a moment after the last key, so that typing is never overtaken. */
+/** A field whose text is in the URL. */
 export function FilterInput({
   label,
   placeholder,
@@ -17,23 +15,7 @@ export function FilterInput({
   /** Whether the key `/` goes to it. */
   readonly isFirst?: boolean;
 }) {
-  const [text, setText] = useState(value);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const sent = useRef(value);
-  useEffect(() => {
-    // another link or the way back has changed it
-    if (value !== sent.current) setText(value);
-    sent.current = value;
-  }, [value]);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  function type(next: string) {
-    setText(next);
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => {
-      sent.current = next;
-      change(next);
-    }, restMs);
-  }
+  const [text, type] = useRested(value, change);
   return (
     <input
       type="search"

@@ -1,5 +1,6 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useMemo, useRef, useState } from "react";
+import { memo, type ReactNode, useMemo, useRef } from "react";
 
 /** A column of a table: what a cell shows, and what it sorts by, if it does. */
 export interface Column<T> {
@@ -13,22 +14,28 @@ const rowHeight = 36;
 /** Up to so many rows are all in the page; of more only those that can be seen are. */
 const wholeMax = 60;
 
+/** A parameter of the URL with a table's order: a column's title, after a minus if the order is descending. */
+type SortIn = "sort" | "receiverSort" | "podSort" | "volumeSort";
+
 /** A table that stays fluid with 100,000 rows. The first column names the row. `onEnd` is called near its end. */
 export function Table<T>({
   label,
   rows,
   columns,
   keyOf,
+  sortIn = "sort",
   onEnd,
 }: {
   readonly label: string;
   readonly rows: readonly T[];
   readonly columns: readonly Column<T>[];
   readonly keyOf: (row: T) => string;
+  /** Tables of one page are sorted each in its own. */
+  readonly sortIn?: SortIn;
   readonly onEnd?: (() => void) | undefined;
 }) {
   const room = useRef<HTMLDivElement>(null);
-  const [sort, setSort] = useState<{ readonly title: string; readonly isDown: boolean }>();
+  const [sort, setSort] = useSort(sortIn);
   const sorted = useMemo(() => sortedBy(rows, columns, sort), [rows, columns, sort]);
   const isVirtual = sorted.length > wholeMax;
   const virtual = useVirtualizer({
@@ -59,7 +66,7 @@ export function Table<T>({
         <thead>
           <tr>
             {columns.map(({ title, by, kind }) => (
-              <th key={title} scope="col" className={kind} aria-sort={sortOf(title, sort)}>
+              <th key={title} scope="col" className={kind} aria-sort={by && sortOf(title, sort)}>
                 {by ? (
                   <button
                     type="button"
@@ -86,6 +93,28 @@ export function Table<T>({
       </table>
     </div>
   );
+}
+
+interface Sort {
+  readonly title: string;
+  readonly isDown: boolean;
+}
+
+function useSort(name: SortIn) {
+  const { [name]: order } = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const sort = useMemo<Sort | undefined>(() => {
+    if (order === undefined) return undefined;
+    const isDown = order.startsWith("-");
+    return { title: isDown ? order.slice(1) : order, isDown };
+  }, [order]);
+  const setSort = ({ title, isDown }: Sort) =>
+    void navigate({
+      to: ".",
+      search: (others) => ({ ...others, [name]: isDown ? `-${title}` : title }),
+      replace: true,
+    });
+  return [sort, setSort] as const;
 }
 
 interface RowProps<T> {
@@ -118,16 +147,12 @@ const Spacer = ({ height, columns }: { readonly height: number; readonly columns
   </tr>
 );
 
-function sortOf(title: string, sort: { title: string; isDown: boolean } | undefined) {
+function sortOf(title: string, sort: Sort | undefined) {
   if (sort?.title !== title) return undefined;
   return sort.isDown ? "descending" : "ascending";
 }
 
-function sortedBy<T>(
-  rows: readonly T[],
-  columns: readonly Column<T>[],
-  sort: { readonly title: string; readonly isDown: boolean } | undefined,
-): readonly T[] {
+function sortedBy<T>(rows: readonly T[], columns: readonly Column<T>[], sort: Sort | undefined): readonly T[] {
   const by = columns.find(({ title }) => title === sort?.title)?.by;
   if (!by || !sort) return rows;
   const sign = sort.isDown ? -1 : 1;

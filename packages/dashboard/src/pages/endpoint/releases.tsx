@@ -40,7 +40,7 @@ const columnsOf = (endpointId: string, newest: number | undefined): readonly Col
   {
     title: "Version",
     of: ({ version }) => (
-      <Link to="/endpoints/$endpointId/releases" params={{ endpointId }} search={{ version }}>
+      <Link to="/endpoints/$endpointId/releases" params={{ endpointId }} search={(others) => ({ ...others, version })}>
         {version}
       </Link>
     ),

@@ -1,6 +1,6 @@
 import type { StatusBody } from "@millrace/api";
 import { jobErrorOf, shortName } from "@millrace/api/words";
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { Snippet } from "../../parts/copy.js";
 import { FilterInput } from "../../parts/filter-input.js";
@@ -22,16 +22,11 @@ const states = ["IN_QUEUE", "IN_PROGRESS", "COMPLETED", "FAILED", "CANCELLED", "
 export function Requests() {
   const { endpointId } = route.useParams();
   const { q = "" } = route.useSearch();
-  const navigate = useNavigate();
+  const navigate = route.useNavigate();
   const filter = filterOf(q);
   const { jobs, error, isLoading, fresh, showFresh, hasMore, loadMore, again } = useRequests(endpointId, filter.status);
   const search = (text: string) =>
-    void navigate({
-      to: "/endpoints/$endpointId",
-      params: { endpointId },
-      search: text ? { q: text } : {},
-      replace: true,
-    });
+    void navigate({ search: ({ q: _, ...others }) => ({ ...others, ...(text && { q: text }) }), replace: true });
   const columns = useMemo(() => columnsOf(endpointId), [endpointId]);
   const shown = jobs.filter((job) => isShown(job, filter));
   return (

@@ -1,24 +1,28 @@
 import type { Endpoint, ScalingReplay } from "@millrace/api";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useId, useState } from "react";
+import { getRouteApi } from "@tanstack/react-router";
+import { useId } from "react";
 import { Scroll } from "../../parts/scroll.js";
 import { span } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
+import { useRested } from "../../parts/use-rested.js";
 import { endpointQuery, pageQuery } from "../../queries.js";
+import { replayed } from "../../replayed.js";
 
-/** A what-if costs the server up to a second: it is asked for when the slider rests. */
-const restMs = 300;
+const route = getRouteApi("/frame/endpoints/$endpointId/scaling");
 
-function useRested<T>(value: T, ms: number): T {
-  const [rested, setRested] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setRested(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return rested;
-}
+type Setting = (typeof replayed)[number];
+type Settings = Readonly<Partial<Record<Setting, number>>>;
 
-type Setting = "workersMin" | "workersMax" | "idleTimeout" | "scalerValue";
+/** Settings as a query, in the same order whichever slider was moved first. */
+const queryOf = (settings: Settings): string =>
+  String(
+    new URLSearchParams(
+      replayed.flatMap((name) => (settings[name] === undefined ? [] : [[name, String(settings[name])]])),
+    ),
+  );
+const settingsOf = (query: string): Settings =>
+  Object.fromEntries([...new URLSearchParams(query)].map(([name, value]) => [name, Number(value)]));
 
 /** Other settings, replayed over the jobs that are still kept: what they would have changed. */
 export function WhatIf({ endpointId }: { readonly endpointId: string }) {
@@ -28,22 +32,29 @@ export function WhatIf({ endpointId }: { readonly endpointId: string }) {
 }
 
 function Sliders({ endpoint }: { readonly endpoint: Endpoint }) {
-  const [changed, setChanged] = useState<Partial<Record<Setting, number>>>({});
-  const asked = useRested(changed, restMs);
-  const query = new URLSearchParams(Object.entries(asked).map(([name, value]) => [name, String(value)]));
+  const navigate = route.useNavigate();
+  // a what-if costs the server up to a second: it is asked for when the slider rests
+  const asked = queryOf(route.useSearch());
+  const [moved, move] = useRested(asked, (query) => {
+    void navigate({ search: ({ sort }) => ({ ...(sort && { sort }), ...settingsOf(query) }), replace: true });
+  });
+  const changed = settingsOf(moved);
   const replay = useQuery({
-    ...pageQuery<ScalingReplay>(`/v1/endpoints/${endpoint.id}/scaling/replay?${query}`),
+    ...pageQuery<ScalingReplay>(`/v1/endpoints/${endpoint.id}/scaling/replay?${asked}`),
     placeholderData: keepPreviousData,
   });
-  const slider = (name: Setting, max: number, min = 0) => (
-    <Slider
-      name={name}
-      min={min}
-      max={Math.max(max, endpoint[name])}
-      value={changed[name] ?? endpoint[name]}
-      change={(value) => setChanged({ ...changed, [name]: value })}
-    />
-  );
+  const slider = (name: Setting, max: number, min = 0) => {
+    const { [name]: value = endpoint[name], ...others } = changed;
+    return (
+      <Slider
+        name={name}
+        min={min}
+        max={Math.max(max, endpoint[name], value)}
+        value={value}
+        change={(next) => move(queryOf(next === endpoint[name] ? others : { ...others, [name]: next }))}
+      />
+    );
+  };
   const delay = endpoint.scalerType === "QUEUE_DELAY" ? "seconds" : "requests for each worker";
   return (
     <section aria-labelledby="what-if">

@@ -1,7 +1,7 @@
 import type { Worker } from "@millrace/api";
 import { shortName } from "@millrace/api/words";
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { Action } from "../../parts/action.js";
 import { Loaded } from "../../parts/loaded.js";
@@ -40,7 +40,7 @@ export function Workers() {
           ) : (
             <>
               <Table label="Workers" rows={all} columns={columns} keyOf={({ id }) => id} />
-              <Chosen endpointId={endpointId} worker={all.find(({ id }) => id === worker)} />
+              <Chosen worker={all.find(({ id }) => id === worker)} />
             </>
           )
         }
@@ -53,7 +53,12 @@ const columnsOf = (endpointId: string, canPause: boolean): readonly Column<Worke
   {
     title: "Worker",
     of: ({ id }) => (
-      <Link to="/endpoints/$endpointId/workers" params={{ endpointId }} search={{ worker: id }} title={id}>
+      <Link
+        to="/endpoints/$endpointId/workers"
+        params={{ endpointId }}
+        search={(others) => ({ ...others, worker: id })}
+        title={id}
+      >
         {shortName(id)}
       </Link>
     ),
@@ -82,8 +87,8 @@ const columnsOf = (endpointId: string, canPause: boolean): readonly Column<Worke
   },
 ];
 
-function Chosen({ endpointId, worker }: { readonly endpointId: string; readonly worker: Worker | undefined }) {
-  const navigate = useNavigate();
+function Chosen({ worker }: { readonly worker: Worker | undefined }) {
+  const navigate = route.useNavigate();
   if (!worker) return <p className="note">Choose a worker to see how it started and what it prints.</p>;
   const { id, state, why, exit } = worker;
   return (
@@ -108,7 +113,7 @@ function Chosen({ endpointId, worker }: { readonly endpointId: string; readonly 
         <button
           type="button"
           className="small"
-          onClick={() => void navigate({ to: "/endpoints/$endpointId/workers", params: { endpointId }, search: {} })}
+          onClick={() => void navigate({ search: ({ worker: _, ...others }) => others })}
         >
           Close
         </button>

@@ -22,7 +22,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
   const here = useRouterState({ select: ({ location }) => location.pathname });
   const query = useQuery(listQuery<T>(noun.path));
   const columns = useMemo(() => columnsOf(noun, here), [noun, here]);
-  const goTo = (id?: string) => void navigate({ to: here, search: id === undefined ? {} : { open: id } });
+  const close = () => void navigate({ to: here, search: ({ open: _, ...others }) => others });
   const opened = query.data?.find(({ id }) => id === open);
   return (
     <>
@@ -30,7 +30,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
       <header className="page-head">
         <h1>{noun.title}</h1>
         {noun.create && (
-          <Link to={here} search={{ open: "new" }} className="button primary">
+          <Link to={here} search={(others) => ({ ...others, open: "new" })} className="button primary">
             New {noun.one}
           </Link>
         )}
@@ -45,12 +45,12 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
         }
       </Loaded>
       {noun.create && (
-        <Modal title={`New ${noun.one}`} isOpen={open === "new"} close={() => goTo()}>
-          {open === "new" && <Creation noun={noun} close={() => goTo()} />}
+        <Modal title={`New ${noun.one}`} isOpen={open === "new"} close={close}>
+          {open === "new" && <Creation noun={noun} close={close} />}
         </Modal>
       )}
-      <Modal title={opened?.name || opened?.id || noun.one} isOpen={opened !== undefined} close={() => goTo()}>
-        {opened && <Opened key={opened.id} noun={noun} resource={opened} close={() => goTo()} />}
+      <Modal title={opened?.name || opened?.id || noun.one} isOpen={opened !== undefined} close={close}>
+        {opened && <Opened key={opened.id} noun={noun} resource={opened} close={close} />}
       </Modal>
     </>
   );
@@ -64,7 +64,7 @@ function columnsOf<T extends Resource>(noun: Noun<T>, here: string): readonly Co
     ...(first as Column<T>),
     of: (resource) =>
       opens ? (
-        <Link to={here} search={{ open: resource.id }}>
+        <Link to={here} search={(others) => ({ ...others, open: resource.id })}>
           {(first as Column<T>).of(resource)}
         </Link>
       ) : (
