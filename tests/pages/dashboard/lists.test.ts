@@ -10,7 +10,7 @@ beforeAll(async () => {
   const fields = { name: "listed", templateId: template.id, idleTimeout: 600 };
   endpoint = (await dashboard.api("POST", "/v1/endpoints", fields)).id;
   path = `/endpoints/${endpoint}`;
-  await dashboard.api("POST", `/v2/${endpoint}/runsync`, { input: {} });
+  await dashboard.api("POST", `/v2/${endpoint}/runsync`, { input: {}, webhook: "http://127.0.0.1:9/hook" });
   await dashboard.api("POST", `/v2/${endpoint}/runsync`, { input: { fail: "on purpose" } });
 });
 
@@ -49,6 +49,20 @@ describe("The list of requests", () => {
   });
 });
 
+describe("The list of deliveries", () => {
+  it("says that it ends, only if there may be more", async () => {
+    const [one] = await dashboard.api("GET", "/v1/webhooks/deliveries");
+    const page = await dashboard.visit("/webhooks");
+    const rows = page.getByRole("group", { name: "Deliveries" }).getByRole("row");
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await page.getByText("The newest 100 are shown.").count()).toBe(0);
+    const json = Array.from({ length: 100 }, (_, n) => ({ ...one, id: `${one.id}${n}` }));
+    await page.route(/\/v1\/webhooks\/deliveries/, (route) => route.fulfill({ json }));
+    await page.reload();
+    await page.getByText("The newest 100 are shown.").waitFor();
+  });
+});
+
 describe("The keyboard", () => {
   it("goes to an endpoint by its name with Control+K", async () => {
     const page = await dashboard.visit("/usage");
@@ -83,15 +97,33 @@ describe("The keyboard", () => {
 });
 
 describe("A long list", () => {
-  it("holds few of its rows, and shows the last one when it is scrolled to", async () => {
+  let long: string;
+  const jobs: string[] = [];
+  beforeAll(async () => {
     const templateId = (await dashboard.api("GET", "/v1/templates"))[0].id;
-    const waiting = await dashboard.api("POST", "/v1/endpoints", { name: "long", templateId, workersMax: 0 });
-    const first = await dashboard.api("POST", `/v2/${waiting.id}/run`, { input: {} });
-    for (let n = 0; n < 149; n++) await dashboard.api("POST", `/v2/${waiting.id}/run`, { input: {} });
-    const page = await dashboard.visit(`/endpoints/${waiting.id}`);
+    const { id } = await dashboard.api("POST", "/v1/endpoints", { name: "long", templateId, workersMax: 0 });
+    long = `/endpoints/${id}`;
+    for (let n = 0; n < 150; n++) jobs.push((await dashboard.api("POST", `/v2/${id}/run`, { input: {} })).id);
+  });
+
+  it("says in how many of its rows it looked for what was typed", async () => {
+    const page = await dashboard.visit(`${long}?q=${jobs.at(-1)}`);
+    await page.getByText("1 match in the 50 rows loaded").waitFor();
+    await page.getByLabel("Filter requests").fill(jobs[0] as string);
+    await page.getByText("No job matches in the 50 rows loaded.").waitFor();
+    await page.getByRole("button", { name: "Older ones" }).click();
+    await page.getByText("No job matches in the 100 rows loaded.").waitFor();
+    await page.getByRole("button", { name: "Older ones" }).click();
+    await page.getByText("1 match in the 150 rows loaded").waitFor();
+    await page.getByLabel("Filter requests").fill("status:waiting");
+    await page.getByText("50 shown").waitFor();
+  });
+
+  it("holds few of its rows, and shows the last one when it is scrolled to", async () => {
+    const page = await dashboard.visit(long);
     await page.getByText("50 shown").waitFor();
     const room = page.getByRole("group", { name: "Requests" });
-    const oldest = room.getByRole("link", { name: first.id });
+    const oldest = room.getByRole("link", { name: jobs[0] as string });
     const scrollDown = `scrollTo(0, 1e6);
       for (const room of document.querySelectorAll(".table-room")) room.scrollTop = 1e6;`;
     const scrolled = async () => {

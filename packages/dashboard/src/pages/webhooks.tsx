@@ -22,13 +22,16 @@ interface Receiver {
   readonly held: number;
 }
 
+/** The most deliveries that the server lists at a time. */
+const shownMax = 100;
+
 /** Where webhooks go, how that went, and what signs them. */
 export function Webhooks() {
   const { state, open } = route.useSearch();
   const navigate = route.useNavigate();
   const receivers = useQuery(listQuery<Receiver>("/v1/webhooks/receivers"));
   const deliveries = useQuery(
-    listQuery<Delivery>(`/v1/webhooks/deliveries?limit=100${state ? `&state=${state}` : ""}`),
+    listQuery<Delivery>(`/v1/webhooks/deliveries?limit=${shownMax}${state ? `&state=${state}` : ""}`),
   );
   const secret = useQuery(pageQuery<{ readonly secret?: string }>("/v1/webhooks/secret"));
   const opened = deliveries.data?.find(({ id }) => id === open);
@@ -84,7 +87,10 @@ export function Webhooks() {
             all.length === 0 ? (
               <p className="note">None. They are kept for a week after they have ended.</p>
             ) : (
-              <Table label="Deliveries" rows={all} columns={deliveryColumns} keyOf={({ id }) => id} />
+              <>
+                <Table label="Deliveries" rows={all} columns={deliveryColumns} keyOf={({ id }) => id} />
+                {all.length === shownMax && <p className="note">The newest {shownMax} are shown.</p>}
+              </>
             )
           }
         </Loaded>

@@ -34,6 +34,10 @@ function statusOf(typed: string): JobStatus | undefined {
   );
 }
 
+/** Whether it asks for more than a state. */
+export const isSearch = ({ worker, error, texts }: Filter): boolean =>
+  worker !== "" || error !== "" || texts.length > 0;
+
 /** Whether a job that has the filter's status is wanted by the rest of it, too. */
 export function isShown({ id, workerId = "", error = "" }: StatusBody, filter: Filter): boolean {
   const worker = workerId === "" ? "" : `${workerId} ${shortName(workerId)}`.toLowerCase();

@@ -9,7 +9,7 @@ import { Rows } from "../../parts/rows.js";
 import { Status } from "../../parts/status.js";
 import { type Column, Table } from "../../parts/table.js";
 import { span } from "../../parts/times.js";
-import { filterOf, isShown, withStatus } from "./filter.js";
+import { filterOf, isSearch, isShown, withStatus } from "./filter.js";
 import { useRequests } from "./use-requests.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/");
@@ -66,7 +66,9 @@ export function Requests() {
           There is no state “{filter.unknownStatus}”: waiting, running, completed, failed, cancelled, timed-out.
         </p>
       )}
-      {jobs.length > 0 && shown.length === 0 && <Unmatched endpointId={endpointId} texts={filter.texts} />}
+      {jobs.length > 0 && shown.length === 0 && (
+        <Unmatched endpointId={endpointId} rows={jobs.length} texts={filter.texts} />
+      )}
       {shown.length > 0 && (
         <Table
           label="Requests"
@@ -78,7 +80,7 @@ export function Requests() {
       )}
       {jobs.length > 0 && (
         <p className="note">
-          {shown.length === jobs.length ? `${jobs.length} shown` : `${shown.length} of ${jobs.length} match`}
+          {isSearch(filter) ? `${shown.length} match in the ${jobs.length} rows loaded` : `${jobs.length} shown`}
           {hasMore && (
             <>
               {" · "}
@@ -93,10 +95,18 @@ export function Requests() {
   );
 }
 
-/** Only the jobs that were read are filtered; a whole id is looked up. */
-const Unmatched = ({ endpointId, texts }: { readonly endpointId: string; readonly texts: readonly string[] }) => (
+/** The server filters by state alone: the rest is looked for in the rows that were read, and a whole id can be looked up. */
+const Unmatched = ({
+  endpointId,
+  rows,
+  texts,
+}: {
+  readonly endpointId: string;
+  readonly rows: number;
+  readonly texts: readonly string[];
+}) => (
   <p>
-    No job matches among those that have been loaded.
+    No job matches in the {rows} rows loaded.
     {texts.length === 1 && (
       <>
         {" "}
