@@ -31,7 +31,7 @@ describe("Pods over GraphQL", () => {
       await data(`{ myself { pods { id name containerDiskInGb costPerHr desiredStatus dockerArgs dockerId
       env gpuCount imageName lastStatusChange machineId memoryInGb name podType port ports uptimeSeconds vcpuCount
       volumeInGb volumeMountPath runtime { ports { ip isIpPublic privatePort publicPort type } uptimeInSeconds }
-      machine { gpuDisplayName location podHostId } latestTelemetry { time } } } }`);
+      machine { gpuDisplayName location podHostId gpuType { id memoryInGb } } latestTelemetry { time } } } }`);
     expect(myself.pods).toMatchObject([
       {
         id: made.id,
@@ -40,7 +40,10 @@ describe("Pods over GraphQL", () => {
         volumeInGb: 5,
         dockerArgs: "sleep 60",
         runtime: { ports: [] },
-        machine: { gpuDisplayName: "L4", location: "CZ", podHostId: expect.stringContaining(made.id) },
+        machine: {
+          ...{ gpuDisplayName: "L4", location: "CZ", podHostId: expect.stringContaining(made.id) },
+          gpuType: { id: "NVIDIA L4", memoryInGb: 24 },
+        },
         latestTelemetry: null,
       },
     ]);

@@ -1,7 +1,9 @@
 import { joinCommand } from "../../../domain/endpoints/template.js";
-import { readInstance } from "../../../domain/hosts/cpu.js";
+import { cpuFlavors, readInstance } from "../../../domain/hosts/cpu.js";
+import { isSameType } from "../../../domain/hosts/gpu.js";
 import { invalid } from "../../../errors.js";
 import { forCaller, volumeFor } from "../../../operations/access/visible.js";
+import { gpuCatalog } from "../../../operations/hosts/catalog.js";
 import type { PodInput } from "../../../operations/pods/pod-settings.js";
 import { actOnPod, createPod, deletePod, findPod } from "../../../operations/pods/save-pod.js";
 import { type PodView, podViewer } from "../../../operations/pods/show-pods.js";
@@ -25,14 +27,27 @@ export function podsView({ parts, caller }: Context) {
       ports: ports.join(","),
       env: (_: unknown, { answer }: Context) => answer.list(Object.keys(env), (name) => `${name}=${env[name]}`),
       podType: view.interruptible ? "INTERRUPTABLE" : "RESERVED",
-      machine: machine && { ...machine, podHostId: `${view.id}-${view.machineId}`, gpuType: view.gpu },
+      machine: machine && {
+        ...machine,
+        podHostId: `${view.id}-${view.machineId}`,
+        gpuType: () => gpuTypeOf(parts, machine),
+      },
       runtime: view.status === "RUNNING" ? runtimeOf(view) : null,
       networkVolume: volume ? volumeFor(caller, showVolume(parts, volume)) : null,
-      cpuFlavor: cpuFlavorId === undefined ? null : { groupName: cpuFlavorId, displayName: cpuFlavorId },
+      cpuFlavor: cpuFlavorId === undefined ? null : { groupName: groupOf(cpuFlavorId), displayName: cpuFlavorId },
       ipAddress: publicIp === null ? null : { address: publicIp },
       savingsPlans: [],
     };
   };
+}
+
+const groupOf = (flavorId: string): string => cpuFlavors.find(({ id }) => id === flavorId)?.group ?? flavorId;
+
+/** The type of the GPUs that a pod got; null if it got none. */
+function gpuTypeOf(parts: Context["parts"], { gpuTypeId, gpuDisplayName }: NonNullable<PodView["machine"]>) {
+  if (gpuTypeId === undefined) return null;
+  const { memoryInGb = null } = gpuCatalog(parts).find(({ id }) => isSameType(id, gpuTypeId)) ?? {};
+  return { id: gpuTypeId, displayName: gpuDisplayName, memoryInGb };
 }
 
 function runtimeOf({ ports, portMappings, publicIp, uptimeSeconds }: PodView) {
