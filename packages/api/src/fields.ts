@@ -20,6 +20,11 @@ export const choice = <T extends readonly string[]>(names: T, description: strin
 /** In an update `null` clears a field, so every optional field accepts it. */
 export const orNull = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
+/** A field that is taken and has no effect: replies name it in this header, like one that nothing knows. */
+export const ignoredHeader = "x-millrace-ignored";
+export const ignored = <T extends Type.TSchema>(schema: T) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { [ignoredHeader]: true }));
+
 /** Environment variables. */
 export const Env = Type.Record(
   Type.String(),

@@ -4,7 +4,7 @@ export * from "./billing.js";
 export * from "./client.js";
 export * from "./endpoints.js";
 export * from "./errors.js";
-export { visible, visibleLines } from "./fields.js";
+export { ignoredHeader, visible, visibleLines } from "./fields.js";
 export * from "./hosts.js";
 export * from "./job-story.js";
 export * from "./jobs.js";

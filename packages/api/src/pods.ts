@@ -1,6 +1,6 @@
 import Type, { type Static } from "typebox";
 import { computeTypes } from "./endpoints.js";
-import { choice, Env, list, orNull, text, time, visible, visibleLines } from "./fields.js";
+import { choice, Env, ignored, list, orNull, text, time, visible, visibleLines } from "./fields.js";
 import { machineFields } from "./machines.js";
 import { portPattern, Template } from "./templates.js";
 import { Volume } from "./volumes.js";
@@ -40,8 +40,15 @@ const podFields = {
   stopAfter: orNull(text("When it is stopped by itself, an RFC 3339 time.", { maxLength: 100 })),
   terminateAfter: orNull(text("When it is deleted by itself, an RFC 3339 time.", { maxLength: 100 })),
 };
-const minimum = (description: string) => orNull(Type.Number({ minimum: 0, description }));
-const unused = "Accepted and not used: a pod gets what its host has.";
+const untold = ignored(Type.Number({ minimum: 0, description: "Ignored: hosts do not tell it." }));
+const least = (what: string) =>
+  orNull(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: `${what} that its machine must have for each GPU of a GPU pod; it may use all that the machine has.`,
+    }),
+  );
 
 /** Body of `POST /pods`. */
 export const PodCreate = Type.Object({
@@ -60,11 +67,11 @@ export const PodCreate = Type.Object({
   cloudType: orNull(choice(cloudTypes, "Kept and shown; it changes nothing here.")),
   interruptible: orNull(Type.Boolean({ description: "Kept and shown; it changes nothing here." })),
   supportPublicIp: orNull(Type.Boolean({ description: "Kept and shown; it changes nothing here." })),
-  minRAMPerGPU: orNull(Type.Integer({ minimum: 0, description: unused })),
-  minVCPUPerGPU: orNull(Type.Integer({ minimum: 0, description: unused })),
-  minDiskBandwidthMBps: minimum(unused),
-  minDownloadMbps: minimum(unused),
-  minUploadMbps: minimum(unused),
+  minRAMPerGPU: least("GB of memory"),
+  minVCPUPerGPU: least("vCPUs"),
+  minDiskBandwidthMBps: untold,
+  minDownloadMbps: untold,
+  minUploadMbps: untold,
 });
 export type PodCreate = Static<typeof PodCreate>;
 

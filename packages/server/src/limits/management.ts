@@ -9,6 +9,7 @@ export const management = {
   releasedAtOnce: 5, // endpoints that a change of their template releases before other owners' changes
   restV2PerMinuteMax: 6_000, // requests of one user to one server; the contract leaves REST v1 unlimited
   podsPerUserMax: 1_000,
+  leastSizeMax: 1_000_000, // GB of memory, or vCPU, that a pod may ask of its machine: more than any has
   podEndMsMax: 366 * day, // until the time at which a pod stops or is deleted by itself
   podEndGapMs: second, // between two looks for pods whose time has come
   podVolumesAtOnce: 20, // of deleted pods, whose files one turn of a host's loop removes

@@ -42,6 +42,27 @@ export interface ClusterGpus extends Pick<Gpu, "name" | "memoryMib" | "driver"> 
   readonly atOneNode: number;
 }
 
+/** The least that a machine must have altogether, whoever uses it. */
+export interface LeastSize {
+  readonly cpus: number;
+  readonly memoryGb: number;
+}
+
+/** A machine sold as one of 16 GB reports somewhat less. */
+const memoryGbOf = ({ memoryMib }: Pick<HostFacts, "memoryMib">): number => Math.round(memoryMib / 1_024);
+
+export const isLargeEnough = (host: HostFacts, least: LeastSize | undefined): boolean =>
+  least === undefined || (host.cpus >= least.cpus && memoryGbOf(host) >= least.memoryGb);
+
+export const sizeText = ({ cpus, memoryGb }: LeastSize): string =>
+  [cpus > 0 ? `${cpus} vCPU` : "", memoryGb > 0 ? `${memoryGb} GB of memory` : ""].filter(Boolean).join(" and ");
+
+/** Says that none of these machines is large enough. */
+export function lackingSize(least: LeastSize, hosts: readonly HostFacts[]): string {
+  const sizes = hosts.map((host) => `${host.cpus} vCPU and ${memoryGbOf(host)} GB`);
+  return `It needs a machine with ${sizeText(least)}; here are ${[...new Set(sizes)].slice(0, 4).join(", ")}.`;
+}
+
 /** A host as the scaler sees it. */
 export interface HostView extends HostFacts {
   readonly no: number;

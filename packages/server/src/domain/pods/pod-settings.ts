@@ -18,6 +18,13 @@ export interface PodSettings {
   /** When it is stopped, and when it is deleted, by themselves. */
   readonly stopAt?: number;
   readonly terminateAt?: number;
+  /** What its machine must have at least; 0 is anything. Absent if it asks for nothing. */
+  readonly least?: {
+    readonly vcpuCount: number;
+    readonly memoryInGb: number;
+    readonly vcpuPerGpu: number;
+    readonly memoryInGbPerGpu: number;
+  };
   /** It cannot be stopped, reset or deleted. */
   readonly locked: boolean;
   /** What is kept and shown, and changes nothing here. */

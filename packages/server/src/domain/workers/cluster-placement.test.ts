@@ -17,6 +17,15 @@ describe("A worker's place with a cluster beside the machines", () => {
     expect(place(need({ ...image, gpuCount: 0, shares }), hosts, anywhere, [])).toMatchObject({ hostNo: 9 });
   });
 
+  it("is the cluster where no machine is large enough, which is asked for as much", () => {
+    const hosts = [cluster, host(1, [gpu("a")], { cpus: 8, memoryMib: 16_384 })];
+    const asks = (cpus: number, memoryGb: number) =>
+      place(need({ ...image, least: { cpus, memoryGb } }), hosts, anywhere, []);
+    expect(given(asks(8, 16))).toEqual([1, "a"]);
+    expect(asks(9, 8)).toMatchObject({ hostNo: 9, resources: { cpus: 9, memoryMib: 16_384 } });
+    expect(asks(0, 32)).toMatchObject({ hostNo: 9, resources: { cpus: undefined, memoryMib: 32_768 } });
+  });
+
   it("is a machine where a paused worker can give way, rather than the cluster", () => {
     const paused = [holds(4, [gpu("a")], { pausedRank: 1 })];
     const found = place(need(image), [cluster, host(1, [gpu("a")])], anywhere, paused);

@@ -39,6 +39,34 @@ describe("A worker's place", () => {
     expect(given(place(need({ cuda: "13.1" }), [host(1, [{ ...old, driver: "" }])], anywhere, []))).toEqual([1, "a"]);
   });
 
+  it("is on a machine as large as it asks for, which it does not hold", () => {
+    const small = host(1, [gpu("a")], { cpus: 8, memoryMib: 15_900 });
+    const large = host(2, [gpu("b")], { cpus: 32, memoryMib: 65_536, workers: 9 });
+    const asks = (cpus: number, memoryGb: number, hosts = [small, large], holdings: readonly Holding[] = []) =>
+      place(need({ least: { cpus, memoryGb } }), hosts, anywhere, holdings);
+    expect([given(asks(8, 16)), given(asks(9, 0)), given(asks(0, 17))]).toEqual([
+      [1, "a"],
+      [2, "b"],
+      [2, "b"],
+    ]);
+    expect(asks(0, 64)).toMatchObject({ resources: { cpus: undefined, memoryMib: undefined } });
+    expect(asks(64, 256)).toEqual({
+      lacks: "It needs a machine with 64 vCPU and 256 GB of memory; here are 8 vCPU and 16 GB, 32 vCPU and 64 GB.",
+      giveWay: [],
+    });
+    expect(asks(0, 32, [small, large], [holds(7, [gpu("b")], { hostNo: 2 })])).toMatchObject({
+      lacks: "It needs GPU; free here: 0 of 1; held by worker 7. Only machines with 32 GB of memory count.",
+    });
+  });
+
+  it("is no machine without GPUs because those with GPUs are too small", () => {
+    const lax = host(1, [], { gpusEnforced: false, memoryMib: 65_536 });
+    const small = host(2, [gpu("a")], { memoryMib: 16_384 });
+    const least = { cpus: 0, memoryGb: 32 };
+    expect(place(need({ least }), [lax, small], anywhere, [])).toMatchObject({ lacks: expect.stringMatching(/32 GB/) });
+    expect(given(place(need({ least }), [lax], anywhere, []))).toEqual([1]);
+  });
+
   it("is in one of the endpoint's locations", () => {
     const hosts = [host(1, [gpu("a")], { location: "US" }), host(2, [gpu("b")], { location: "CZ", workers: 4 })];
     expect(given(place(need(), hosts, { ...anywhere, locations: "CZ,FR" }, []))).toEqual([2, "b"]);

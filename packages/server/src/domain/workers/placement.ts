@@ -3,7 +3,17 @@ import type { Source } from "../endpoints/template.js";
 import { gbPerCpu, readInstance } from "../hosts/cpu.js";
 import { cudaOf, neededCuda, supportsCuda } from "../hosts/cuda.js";
 import { type Gpu, isSameType, untoldGpu } from "../hosts/gpu.js";
-import { type ClusterGpus, type HostView, isInPlace, isThere, type WantedLocations } from "../hosts/host.js";
+import {
+  type ClusterGpus,
+  type HostView,
+  isInPlace,
+  isLargeEnough,
+  isThere,
+  type LeastSize,
+  lackingSize,
+  sizeText,
+  type WantedLocations,
+} from "../hosts/host.js";
 import { type WantedPlace, wantedCluster } from "../hosts/place.js";
 import type { Resources } from "./worker.js";
 
@@ -16,6 +26,8 @@ export interface Need {
   readonly gpuTypes: readonly string[];
   /** The CUDA version that its GPUs' driver must support. */
   readonly cuda?: string | undefined;
+  /** What its machine must have; the worker holds none of it. */
+  readonly least?: LeastSize | undefined;
   /** CPU and memory, in order of preference; at least one. */
   readonly shares: readonly Share[];
 }
@@ -49,7 +61,18 @@ export type Placement =
 export function needOf(settings: EndpointSettings, source?: Source): Need {
   if (settings.computeType === "CPU") return { source, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
   const shares = [{ cpus: undefined, memoryMib: undefined }];
-  return { source, gpuCount: settings.gpuCount, gpuTypes: settings.gpuTypeIds, cuda: neededCuda(settings), shares };
+  const { gpuCount, gpuTypeIds: gpuTypes } = settings;
+  return { source, gpuCount, gpuTypes, cuda: neededCuda(settings), least: leastOf(settings), shares };
+}
+
+/** The machine that a pod asks for: the minimums for each GPU count for all of its GPUs. */
+function leastOf({ pod, gpuCount }: EndpointSettings): LeastSize | undefined {
+  if (pod?.least === undefined) return undefined;
+  const { vcpuCount, memoryInGb, vcpuPerGpu, memoryInGbPerGpu } = pod.least;
+  return {
+    cpus: Math.max(vcpuCount, vcpuPerGpu * gpuCount),
+    memoryGb: Math.max(memoryInGb, memoryInGbPerGpu * gpuCount),
+  };
 }
 
 /** An instance such as cpu3g-2-8 has 2 processors and 8 GB; a flavour such as cpu3g gives each of `vcpuCount` 4 GB. */
@@ -94,18 +117,22 @@ export function place(need: Need, hosts: readonly HostView[], where: Where, hold
   const there = machines
     .filter(({ gpusEnforced }) => gpusEnforced || !isEnforced)
     .sort((a, b) => a.workers - b.workers || a.no - b.no);
-  const found = fit(need, there, holdings);
+  const large = there.filter((host) => isLargeEnough(host, need.least));
+  if (need.least && there.length > 0 && large.length === 0)
+    return elsewhere ?? { lacks: lackingSize(need.least, there), giveWay: [] };
+  const found = fit(need, large, holdings);
   if (found) return found;
-  const lacks = lacking(need, there, holdings);
+  const small = need.least && large.length < there.length ? ` Only machines with ${sizeText(need.least)} count.` : "";
+  const lacks = `${lacking(need, large, holdings)}${small}`;
   const left = holdings.filter(({ isLeaving }) => !isLeaving);
   // wait for workers that are leaving already
-  if (fit(need, there, left)) return { lacks, giveWay: [] };
+  if (fit(need, large, left)) return { lacks, giveWay: [] };
   const paused = left.filter(({ pausedRank }) => pausedRank !== undefined);
   const giveWay: Holding[] = [];
   for (const each of paused.sort((a, b) => (a.pausedRank ?? 0) - (b.pausedRank ?? 0))) {
     giveWay.push(each);
-    if (!fit(need, there, without(left, giveWay))) continue;
-    const chosen = giveWay.filter((one) => !fit(need, there, without(left, without(giveWay, [one]))));
+    if (!fit(need, large, without(left, giveWay))) continue;
+    const chosen = giveWay.filter((one) => !fit(need, large, without(left, without(giveWay, [one]))));
     return { lacks, giveWay: chosen.map(({ workerNo }) => workerNo) };
   }
   return elsewhere ?? { lacks, giveWay: [] };
@@ -135,8 +162,10 @@ function inCluster(need: Need, { no, cluster }: HostView): Placement | undefined
   if (!cluster || !share) return undefined;
   const name = need.gpuTypes[0] ?? "GPU";
   const gpus = Array.from({ length: need.gpuCount }, () => ({ id: untoldGpu, name }));
-  const memoryMib = share.memoryMib ?? (need.gpuCount > 0 ? need.gpuCount * cluster.gpuMemoryMib : cluster.memoryMib);
-  return { hostNo: no, resources: { gpus, cpus: share.cpus, memoryMib } };
+  const usualMib = need.gpuCount > 0 ? need.gpuCount * cluster.gpuMemoryMib : cluster.memoryMib;
+  // a node has room for what a pod asks for, so the minimum is asked for
+  const memoryMib = Math.max(share.memoryMib ?? usualMib, (need.least?.memoryGb ?? 0) * 1_024);
+  return { hostNo: no, resources: { gpus, cpus: share.cpus ?? (need.least?.cpus || undefined), memoryMib } };
 }
 
 function lackingCluster(clusters: readonly HostView[], [place = "cluster"]: Where["places"]): string {

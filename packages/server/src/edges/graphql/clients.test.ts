@@ -146,6 +146,9 @@ describe("The catalog", () => {
       [{ allowedCudaVersions: ["12.8", "12.4"] }, "Low"],
       [{ minCudaVersion: "12.8" }, null],
       [{ minCudaVersion: "" }, "Low"],
+      [{ minVcpuCount: 8, minMemoryInGb: 16 }, "Low"],
+      [{ minVcpuCount: 9 }, null],
+      [{ minMemoryInGb: 17 }, null],
     ] as const)
       expect((await data(query, { types, lowest: { ...lowest, ...cuda } })).gpuTypes[0].lowestPrice.stockStatus).toBe(
         stock,

@@ -1,7 +1,7 @@
 import { cpuFlavors } from "../../domain/hosts/cpu.js";
 import { supportsCuda } from "../../domain/hosts/cuda.js";
 import { type Gpu, isSameType, showGpuTypes, tierOfType } from "../../domain/hosts/gpu.js";
-import { countryOf, type HostView, isThere } from "../../domain/hosts/host.js";
+import { countryOf, type HostView, isLargeEnough, isThere, type LeastSize } from "../../domain/hosts/host.js";
 import { dataCenters } from "../../limits/index.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
@@ -18,6 +18,8 @@ export interface Wish {
   readonly dataCenterId?: string | undefined;
   /** The CUDA version that the GPUs' driver must support. */
   readonly minCuda?: string | undefined;
+  /** What its machine must have. */
+  readonly least?: LeastSize | undefined;
 }
 
 /** Every GPU type that may be asked for, with its tier and how many of its GPUs one worker can have. */
@@ -28,9 +30,9 @@ export const gpuCatalog = (needs: Looking) =>
 export function gpuAvailability(
   needs: Looking,
   typeId: string,
-  { count = 1, dataCenterId, minCuda }: Wish = {},
+  { count = 1, dataCenterId, minCuda, least }: Wish = {},
 ): Availability {
-  const hosts = hostsIn(needs, dataCenterId);
+  const hosts = hostsIn(needs, dataCenterId).filter((host) => host.cluster || isLargeEnough(host, least));
   // a cluster may have nodes that are not known, or add some when a worker waits for them
   const mayHave = hosts.some(({ cluster }) => cluster);
   if (hosts.some(({ gpusEnforced }) => !gpusEnforced)) return "HIGH";

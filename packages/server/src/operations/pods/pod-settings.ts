@@ -4,9 +4,20 @@ import { isPath, type TemplateSettings, templateDefaults } from "../../domain/en
 import type { Pod } from "../../domain/pods/pod.js";
 import { clouds, type PodSettings } from "../../domain/pods/pod-settings.js";
 import { invalid } from "../../errors.js";
-import { limits } from "../../limits/index.js";
+import { cudaVersions, limits } from "../../limits/index.js";
 import { gpuTypes, locations, machineFields, unknownTemplate, volumes } from "../endpoints/endpoint-settings.js";
-import { checkFields, choice, type FieldRules, flag, list, nameRule, text, timeIn, variables } from "../fields.js";
+import {
+  checkFields,
+  choice,
+  type FieldRules,
+  flag,
+  integer,
+  list,
+  nameRule,
+  text,
+  timeIn,
+  variables,
+} from "../fields.js";
 import type { Needs } from "../needs.js";
 import { mergeTemplate, type TemplateInput, type templateFields } from "../templates/save-template.js";
 
@@ -39,6 +50,12 @@ export interface PodInput extends ContainerInput {
   readonly instanceIds?: Given<readonly string[]>;
   readonly vcpuCount?: Given<number>;
   readonly allowedCudaVersions?: Given<readonly string[]>;
+  readonly minCudaVersion?: Given<string>;
+  /** What the machine of a GPU pod must have at least, altogether or for each of its GPUs. */
+  readonly minVcpuCount?: Given<number>;
+  readonly minMemoryInGb?: Given<number>;
+  readonly minVCPUPerGPU?: Given<number>;
+  readonly minRAMPerGPU?: Given<number>;
   readonly dataCenterIds?: Given<readonly string[]>;
   readonly countryCodes?: Given<readonly string[]>;
   readonly networkVolumeId?: Given<string>;
@@ -55,6 +72,11 @@ export interface PodInput extends ContainerInput {
 /** The fields of a pod that a caller may send over any interface, beside those of its container. */
 const podFields = {
   ...machineFields,
+  minCudaVersion: choice(cudaVersions),
+  minVcpuCount: integer(0, limits.leastSizeMax),
+  minMemoryInGb: integer(0, limits.leastSizeMax),
+  minVCPUPerGPU: integer(0, limits.leastSizeMax),
+  minRAMPerGPU: integer(0, limits.leastSizeMax),
   name: nameRule,
   templateId: text(10_000),
   env: variables,
@@ -104,6 +126,7 @@ export function newPodSettings(needs: Checking & Needs<"clock">, caller: ApiKey,
     ...(input.cpuFlavorIds ? { cpuFlavorIds: input.cpuFlavorIds } : {}),
     ...(isCpu ? { vcpuCount: input.vcpuCount ?? 2 } : {}),
     ...(input.allowedCudaVersions ? { allowedCudaVersions: input.allowedCudaVersions } : {}),
+    ...(input.minCudaVersion ? { minCudaVersion: input.minCudaVersion } : {}),
     dataCenterIds: input.dataCenterIds ?? [],
     locations: locations((input.countryCodes ?? []).join(","), "countryCodes"),
     networkVolumeIds,
@@ -119,10 +142,22 @@ export function newPodSettings(needs: Checking & Needs<"clock">, caller: ApiKey,
       interruptible: input.interruptible ?? false,
       globalNetworking: input.globalNetworking ?? false,
       supportPublicIp: input.supportPublicIp ?? false,
+      ...(isCpu ? {} : leastOf(input)),
       ...endsOf(input, now),
     },
   };
   return settings;
+}
+
+/** The minimums of its machine, if there are any. */
+function leastOf(input: PodInput): Pick<PodSettings, "least"> {
+  const least = {
+    vcpuCount: input.minVcpuCount ?? 0,
+    memoryInGb: input.minMemoryInGb ?? 0,
+    vcpuPerGpu: input.minVCPUPerGPU ?? 0,
+    memoryInGbPerGpu: input.minRAMPerGPU ?? 0,
+  };
+  return Object.values(least).some((value) => value > 0) ? { least } : {};
 }
 
 /** The settings that result from changing an existing pod, checked: only what was sent changes. */

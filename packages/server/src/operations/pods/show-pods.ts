@@ -22,7 +22,17 @@ export function podViewer(needs: Showing) {
 
 function show(needs: Showing, pod: Pod, hosts: () => readonly HostView[]) {
   const { settings } = pod;
-  const { container, desiredStatus, changedAt, changedBy, stopAt, terminateAt, volumeHostNo: _, ...own } = settings.pod;
+  const {
+    container,
+    desiredStatus,
+    changedAt,
+    changedBy,
+    stopAt,
+    terminateAt,
+    volumeHostNo: _,
+    least: __,
+    ...own
+  } = settings.pod;
   const worker = workerOf(needs, pod);
   const state = podState(pod, worker?.row);
   const isPlaced = worker !== undefined && !isThrottled(worker.row);

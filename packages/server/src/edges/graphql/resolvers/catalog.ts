@@ -23,11 +23,14 @@ export interface PriceInput {
   readonly dataCenterId?: string | null;
   readonly allowedCudaVersions?: readonly string[] | null;
   readonly minCudaVersion?: string | null;
+  readonly minMemoryInGb?: number | null;
+  readonly minVcpuCount?: number | null;
 }
 const wishOf = (input: PriceInput | null | undefined): Wish => ({
   count: Math.max(1, input?.gpuCount ?? 1),
   dataCenterId: input?.dataCenterId ?? undefined,
   minCuda: neededCuda(input ?? {}),
+  least: { cpus: input?.minVcpuCount ?? 0, memoryGb: input?.minMemoryInGb ?? 0 },
 });
 
 export type GpuFilter = { readonly id?: string | null; readonly ids?: readonly string[] | null };

@@ -91,6 +91,9 @@ function podInput(input: Fields): PodInput {
     globalNetworking: globalNetwork ?? undefined,
     supportPublicIp: supportPublicIp ?? undefined,
     allowedCudaVersions: input.allowedCudaVersions ?? undefined,
+    minCudaVersion: input.minCudaVersion || input.cudaVersion || undefined,
+    minVcpuCount: input.minVcpuCount ?? undefined,
+    minMemoryInGb: input.minMemoryInGb ?? undefined,
     stopAfter: stopAfter || undefined,
     terminateAfter: terminateAfter || undefined,
   });

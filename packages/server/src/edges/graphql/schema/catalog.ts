@@ -6,12 +6,13 @@ input GpuLowestPriceInput {
   dataCenterId: String
   minMemoryInGb: Int
   minVcpuCount: Int
+  allowedCudaVersions: [String!]
+  minCudaVersion: String
+  "Ignored, like all that follow: every place here is the same in it."
   secureCloud: Boolean
   totalDisk: Int
   minDisk: Int
   includeAiApi: Boolean
-  allowedCudaVersions: [String!]
-  minCudaVersion: String
   compliance: [String!]
 }
 type GpuTypeCudaVersion { cudaVersion: String availability: String }
@@ -57,9 +58,10 @@ type ServerlessGpuPool { id: String gpuTypeIds: [String!] }
 
 input GpuAvailabilityInput {
   gpuCount: Int
-  minDisk: Int
   minMemoryInGb: Int
   minVcpuCount: Int
+  "Ignored, like all that follow: every place here is the same in it."
+  minDisk: Int
   secureCloud: Boolean
   includeAiApi: Boolean
 }

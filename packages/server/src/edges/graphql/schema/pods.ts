@@ -47,50 +47,61 @@ type PodTelemetry {
 type PodCpuFlavor { groupName: String displayName: String }
 type PodIpAddress { address: String }
 enum CloudType { ALL SECURE COMMUNITY }
-"What clients of the hosted service send; those that mean nothing here are not looked at."
 input PodFindAndDeployOnDemandInput {
   name: String
   imageName: String
   templateId: String
+  "Kept and shown; it changes nothing here."
   cloudType: CloudType
   gpuTypeId: String
   gpuTypeIdList: [String!]
   gpuCount: Int
+  "A CPU instance, such as cpu3c-2-4: the pod then runs on CPUs."
   instanceId: String
   instanceIds: [String!]
+  "vCPUs that the machine of a GPU pod must have; the pod may use them all."
   minVcpuCount: Int
+  "GB of memory that the machine of a GPU pod must have; the pod may use them all."
   minMemoryInGb: Int
-  minDisk: Int
-  minDownload: Int
-  minUpload: Int
+  "CUDA versions: the oldest must be supported by the GPUs' driver."
   allowedCudaVersions: [String!]
+  "The same as minCudaVersion."
   cudaVersion: String
   minCudaVersion: String
   countryCode: String
   dataCenterId: String
   dataCenterIds: [String!]
   networkVolumeId: String
-  volumeKey: String
   volumeInGb: Int
   volumeMountPath: String
   containerDiskInGb: Int
   containerRegistryAuthId: String
+  "The start command, split as a shell would."
   dockerArgs: String
   dockerEntrypoint: [String!]
   dockerStartCmd: [String!]
+  "Ports as number/protocol, comma-separated."
   ports: String
-  port: Int
   env: [EnvironmentVariableInput!]
-  startSsh: Boolean
-  startJupyter: Boolean
+  "Must be empty: a start script is not run here."
   startScript: String
+  "Kept and shown; it changes nothing here."
   supportPublicIp: Boolean
+  "Kept and shown; it changes nothing here."
   globalNetwork: Boolean
   stopAfter: String
   terminateAfter: String
+  computeType: String
+  "Ignored, like all that follow: hosts do not tell it, or it means something at the hosted service alone."
+  minDisk: Int
+  minDownload: Int
+  minUpload: Int
+  volumeKey: String
+  port: Int
+  startSsh: Boolean
+  startJupyter: Boolean
   deployCost: Float
   bidPerGpu: Float
-  computeType: String
   aiApiId: String
   clusterId: String
   savingsPlan: PodSavingsPlanInput
@@ -100,6 +111,7 @@ input deployCpuPodInput {
   name: String
   imageName: String
   templateId: String
+  "Kept and shown; it changes nothing here."
   cloudType: CloudType
   instanceId: String
   instanceIds: [String!]
@@ -111,14 +123,17 @@ input deployCpuPodInput {
   volumeMountPath: String
   containerDiskInGb: Int
   containerRegistryAuthId: String
+  "The start command, split as a shell would."
   dockerArgs: String
   ports: String
   env: [EnvironmentVariableInput!]
-  startSsh: Boolean
-  startJupyter: Boolean
+  "Kept and shown; it changes nothing here."
   supportPublicIp: Boolean
   stopAfter: String
   terminateAfter: String
+  "Ignored, like all that follow: it means something at the hosted service alone."
+  startSsh: Boolean
+  startJupyter: Boolean
   deployCost: Float
 }
 input PodStopInput { podId: String! incrementVersion: Boolean }

@@ -1,3 +1,4 @@
+import { ignoredHeader } from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import { invalid, Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
@@ -6,7 +7,8 @@ import { checkExtent } from "./extent.js";
 
 /**
  * Parses bodies as JSON under any content type. Routes get the fields that their schema names; the others are ignored, and
- * named in the header `x-millrace-ignored`, so that a misspelt field is not ignored in silence.
+ * named in the header `x-millrace-ignored`, so that a misspelt field is not ignored in silence. Nor is one that has no
+ * effect here.
  */
 export function takeJson(app: FastifyInstance): void {
   takeText(app, (text) => {
@@ -27,7 +29,7 @@ export function takeJson(app: FastifyInstance): void {
     const { body: schema } = request.routeOptions.schema as { body: { properties: Properties } };
     const [known, ignored] = partedBy(schema.properties, request.body as object);
     request.body = known;
-    if (ignored.length > 0) reply.header("x-millrace-ignored", namesIn(ignored));
+    if (ignored.length > 0) reply.header(ignoredHeader, namesIn(ignored));
   });
 }
 
@@ -36,6 +38,7 @@ interface Field {
   readonly type?: string;
   readonly properties?: Properties;
   readonly anyOf?: readonly Field[];
+  readonly [ignoredHeader]?: true;
 }
 
 /** The fields that a value may have; undefined if it may have any. Of alternatives, those that any of them has. */
@@ -52,7 +55,7 @@ function partedBy(properties: Properties, body: object): [known: object, ignored
   for (const [name, value] of Object.entries(body)) {
     const inner = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const fields = inner && fieldsOf(inner);
-    if (inner === undefined) ignored.push(name);
+    if (inner === undefined || inner[ignoredHeader]) ignored.push(name);
     else if (fields && typeof value === "object" && value !== null && !Array.isArray(value)) {
       const [within, unknown] = partedBy(fields, value);
       known.push([name, within]);
