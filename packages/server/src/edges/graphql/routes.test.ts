@@ -146,6 +146,21 @@ describe("A variable that does not fit", () => {
   });
 });
 
+describe("A value in a query's text that does not fit", () => {
+  it.each([
+    [`{username: "${secret}", password: "${secret}"}`, /include required field "name"\.$/],
+    [`{name: "n", username: "u", password: "p", other: "${secret}"}`, /not to include unknown field "other"\.$/],
+    [`{name: "n", username: "u", password: ["${secret}"]}`, /^String cannot represent a non string value\.$/],
+    [`{name: "n", username: "u", password: ${secret}}`, /^String cannot represent a non string value\.$/],
+    [`"${secret}"`, /^Expected value of type "SaveRegistryAuthInput!?" to be an object\.$/],
+    [`{name: "n" "${secret}"}`, /^Syntax Error: Expected Name, found another value\.$/],
+  ])("is not repeated: %s", async (input, said) => {
+    const { status, text, json } = await ask(`mutation { saveRegistryAuth(input: ${input}) { id } }`, {});
+    expect([status, json.errors[0].message]).toEqual([400, expect.stringMatching(said)]);
+    expect(text).not.toContain(secret);
+  });
+});
+
 describe("A number", () => {
   const template = { name: "ranges", imageName: "registry.example/image:1", dockerArgs: "", volumeInGb: 0, env: [] };
   const saveTemplate = "mutation ($input: SaveTemplateInput) { saveTemplate(input: $input) { id } }";

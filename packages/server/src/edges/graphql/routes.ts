@@ -25,7 +25,7 @@ import { Answer, jsonPieces } from "./resolvers/answer.js";
 import { type Context, Seen } from "./resolvers/context.js";
 import { resolvers } from "./resolvers/index.js";
 import { schema } from "./schema/index.js";
-import { misfit } from "./variables.js";
+import { misfit, withoutValues } from "./variables.js";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -239,10 +239,10 @@ function tooDeep(document: DocumentNode): boolean {
   );
 }
 
-/** An error with its code. A misplaced value from the query's text is removed from the message: it may be a secret. */
+/** An error with its code, and without values of the query's text. */
 const coded = (error: GraphQLError, code: string) => ({
   ...error.toJSON(),
-  message: error.message.replace(/\bfound [{["][\s\S]*[}\]"]/, "found another value"),
+  message: withoutValues(error.message),
   extensions: { code },
 });
 

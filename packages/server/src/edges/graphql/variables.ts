@@ -9,6 +9,13 @@ const harmless = [
   /^(Expected a value of non-null type "[\w![\]]+" to be provided)/,
 ];
 
+/** A message of the library about a query's text, without the values in it: they may be secrets. */
+export const withoutValues = (message: string): string =>
+  message
+    .replace(/\bfound (?:String |BlockString )?[{["][\s\S]*[}\]"]/, "found another value")
+    .replace(/(?:,|\.) [Ff]ound: [\s\S]*$/, ".")
+    .replace(/ cannot represent ([\w -]+): [\s\S]*$/, " cannot represent $1.");
+
 /**
  * Describes a variable that does not match its type: with the place, but without the value, which may be a secret.
  * Undefined for any other error.
