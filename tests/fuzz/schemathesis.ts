@@ -6,7 +6,7 @@ import { root, type TestServer } from "../harness.js";
 
 /** The settings of one run. */
 export interface Fuzzing {
-  readonly document: "/v1/openapi.json" | "/v2/openapi.json";
+  readonly document: "/v1/openapi.json" | "/v2/openapi.json" | "/graphql";
   readonly seed: number;
   /** Only operations whose paths match, or do not match. */
   readonly only?: string;
@@ -26,7 +26,7 @@ export interface Fuzzing {
 export interface Verdict {
   readonly code: number;
   readonly output: string;
-  /** How often each operation was answered with which status. */
+  /** How often each operation was answered with which status; over GraphQL, OK or which code. */
   readonly tally: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
@@ -35,6 +35,12 @@ function program(): string {
   if (existsSync(path)) return path;
   throw new Error(`There is no ${path}: set MILLRACE_TEST_VENV to a Python environment with schemathesis.`);
 }
+
+/** What only one kind of document needs: hooks of its own, and checks of it that do not hold here. */
+const kindOf = ({ document }: Fuzzing) =>
+  document === "/graphql"
+    ? { hooks: "graphql_hooks", unheld: "not_a_server_error" } // to it, every refusal is one
+    : { hooks: "hooks", unheld: "positive_data_acceptance" }; // hooks.py has its own
 
 /** Runs Schemathesis on a document of a running server; resolves with its verdict. */
 export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict> {
@@ -47,7 +53,8 @@ export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict>
     FUZZ_WEBHOOK: asked.webhook,
     FUZZ_KEPT: JSON.stringify(asked.kept ?? {}),
     FUZZ_TALLY: join(folder, "tally.json"),
-    SCHEMATHESIS_HOOKS: "hooks",
+    FUZZ_KNOWN: JSON.stringify(asked.known),
+    SCHEMATHESIS_HOOKS: kindOf(asked).hooks,
     PYTHONPATH: import.meta.dirname,
     PYTHONDONTWRITEBYTECODE: "1",
   };
@@ -67,24 +74,31 @@ export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict>
   }
 }
 
-function configuration(server: TestServer, { seed, examples, known, fixed = {} }: Fuzzing): string {
-  const names = Object.keys(known);
-  const dictionaries = names.map((name, n) => `[dictionaries.known${n}]\nvalues = ${JSON.stringify(known[name])}\n`);
-  const bindings = names.map((name, n) => `"${name}" = { dictionary = "known${n}", probability = 0.85 }\n`);
+function configuration(server: TestServer, asked: Fuzzing): string {
+  const isGraphql = asked.document === "/graphql";
   return `
-seed = ${seed}
-base-url = ${JSON.stringify(server.url)}
+seed = ${asked.seed}
+base-url = ${JSON.stringify(isGraphql ? server.url + asked.document : server.url)}
+${isGraphql ? `headers = { Authorization = "Bearer ${server.key}" }` : ""}
 request-timeout = 30
 continue-on-failure = true
 warnings = false
 
 [generation]
-max-examples = ${examples}
+max-examples = ${asked.examples}
 database = "none"
 
-[checks.positive_data_acceptance]
-enabled = false # hooks.py has its own
+[checks.${kindOf(asked).unheld}]
+enabled = false
+${isGraphql ? "" : openapi(server, asked)}`;
+}
 
+/** The key, and the values of parameters: a query has none, and gets its values from its hooks. */
+function openapi(server: TestServer, { known, fixed = {} }: Fuzzing): string {
+  const names = Object.keys(known);
+  const dictionaries = names.map((name, n) => `[dictionaries.known${n}]\nvalues = ${JSON.stringify(known[name])}\n`);
+  const bindings = names.map((name, n) => `"${name}" = { dictionary = "known${n}", probability = 0.85 }\n`);
+  return `
 [auth.openapi.ApiKey]
 bearer = ${JSON.stringify(server.key)}
 

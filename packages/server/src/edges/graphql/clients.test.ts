@@ -211,6 +211,20 @@ describe("A user's settings", () => {
   });
 });
 
+describe("A mutation whose input may be null, as clients declare it", () => {
+  it.each([
+    ["saveTemplate(input: null) { id }", "'input' is required."],
+    ["updateEndpointTemplate { id }", "'input' is required."],
+    ["deleteTemplate", "'templateName' is required: the name of the template to delete."],
+    ["podFindAndDeployOnDemand { id }", "A pod needs 'imageName', or a 'templateId' that has one."],
+    ["deployCpuPod(input: null) { id }", "A pod needs 'imageName', or a 'templateId' that has one."],
+  ])("is refused without one: %s", async (mutation, message) => {
+    expect((await ask(`mutation { ${mutation} }`)).errors).toMatchObject([
+      { message, extensions: { code: "INVALID_INPUT" } },
+    ]);
+  });
+});
+
 describe("What exists only at the hosted service", () => {
   it("is an empty list", async () => {
     expect(

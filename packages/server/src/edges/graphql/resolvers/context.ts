@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../../domain/endpoints/endpoint.js";
 import type { Template } from "../../../domain/endpoints/template.js";
 import type { Volume } from "../../../domain/endpoints/volume.js";
+import { invalid } from "../../../errors.js";
 import type { Caller } from "../../../operations/access/change-as.js";
 import { visibleEndpoints, visibleTemplates, visibleVolumes } from "../../../operations/access/visible.js";
 import type { Parts } from "../../../operations/needs.js";
@@ -50,6 +51,9 @@ export interface Context {
 
 /** An input object: what was sent of it. */
 export type Fields = Record<string, unknown>;
+
+/** The refusal of a mutation whose input is nullable, as clients declare it, and null. */
+export const missingInput = () => invalid("'input' is required.");
 
 interface Pair {
   readonly key: string;

@@ -11,7 +11,7 @@ import {
 import { createWithTemplate, updateWithTemplate } from "../../../operations/endpoints/save-with-template.js";
 import { showEndpoint, showVolume } from "../../../operations/show-resources.js";
 import { showWorkers } from "../../../operations/workers/show-workers.js";
-import { type Context, entriesOf, type Fields, fromPairs, sent, toPairs } from "./context.js";
+import { type Context, entriesOf, type Fields, fromPairs, missingInput, sent, toPairs } from "./context.js";
 import { templateInput, templateView } from "./templates.js";
 
 export function endpointView(context: Context, endpoint: Endpoint) {
@@ -109,9 +109,10 @@ async function removeEndpoint({ id }: { id: string }, { parts, caller }: Context
 }
 
 async function updateEndpointTemplate(
-  { input }: { input: { endpointId: string; templateId: string } },
+  { input }: { input?: { endpointId: string; templateId: string } | null },
   context: Context,
 ) {
+  if (!input) throw missingInput();
   const { parts, caller } = context;
   const endpoint = ownEndpoint(parts, caller, input.endpointId);
   return endpointView(context, await updateEndpoint(parts, caller, endpoint, { templateId: input.templateId }));

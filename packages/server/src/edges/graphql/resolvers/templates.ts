@@ -9,7 +9,7 @@ import {
   type TemplateInput,
   updateTemplate,
 } from "../../../operations/templates/save-template.js";
-import { type Context, entriesOf, type Fields, fromPairs, sent, toPairs } from "./context.js";
+import { type Context, entriesOf, type Fields, fromPairs, missingInput, sent, toPairs } from "./context.js";
 
 /** A command's words; one more than allowed is enough for the rule that refuses them. */
 export const wordsOf = (command: string | null) => splitCommand(command ?? "", limits.listItemsMax + 1);
@@ -56,7 +56,8 @@ export function templateInput(input: Fields): TemplateInput {
   });
 }
 
-async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Context) {
+async function saveTemplate({ input }: { input?: Fields | null }, { parts, caller }: Context) {
+  if (!input) throw missingInput();
   const { id } = input;
   const fields = templateInput(input);
   if (id) {
@@ -67,12 +68,12 @@ async function saveTemplate({ input }: { input: Fields }, { parts, caller }: Con
   return templateView({ caller }, await createTemplate(parts, caller, fields));
 }
 
-async function removeTemplate({ templateName }: { templateName: string }, { parts, caller }: Context) {
+async function removeTemplate({ templateName }: { templateName?: string | null }, { parts, caller }: Context) {
+  if (!templateName) throw invalid("'templateName' is required: the name of the template to delete.");
   const named = parts.registry
     .templates()
     .find(({ settings, ownerNo }) => settings.name === templateName && ownerNo === caller.ownerNo);
-  if (!named)
-    throw new Refusal("NOT_FOUND", `There is no template named '${String(templateName).slice(0, 80)}' for this key.`);
+  if (!named) throw new Refusal("NOT_FOUND", `There is no template named '${templateName.slice(0, 80)}' for this key.`);
   await deleteTemplate(parts, caller, named);
   return null;
 }
