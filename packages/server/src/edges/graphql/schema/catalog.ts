@@ -1,6 +1,11 @@
 /** What endpoints may ask for. Prices are an hour's; null if none is set. */
 export const catalogTypes = `
-input GpuTypeFilter { id: String ids: [String!] cluster: Boolean }
+input GpuTypeFilter {
+  id: String
+  ids: [String!]
+  "Ignored."
+  cluster: Boolean
+}
 input GpuLowestPriceInput {
   gpuCount: Int
   dataCenterId: String

@@ -25,6 +25,7 @@ input EndpointTemplateInput {
   volumeMountPath: String
   "Must be empty: a start script is not run here."
   startScript: String
+  "Ignored, like all that follow: they mean something at the hosted service alone."
   advancedStart: Boolean
   config: JSON
 }
@@ -103,14 +104,15 @@ input SaveTemplateInput {
   env: [EnvironmentVariableInput!]
   isServerless: Boolean
   isPublic: Boolean
-  startSsh: Boolean
-  startJupyter: Boolean
   "Must be empty: a start script is not run here."
   startScript: String
-  advancedStart: Boolean
   readme: String
   category: String
   containerRegistryAuthId: String
+  "Ignored, like all that follow: an image starts what it brings."
+  startSsh: Boolean
+  startJupyter: Boolean
+  advancedStart: Boolean
 }
 
 "Credentials of a container registry; they are never shown."
