@@ -51,8 +51,9 @@ export interface LeastSize {
 /** A machine sold as one of 16 GB reports somewhat less. */
 const memoryGbOf = ({ memoryMib }: Pick<HostFacts, "memoryMib">): number => Math.round(memoryMib / 1_024);
 
+/** Where GPUs are not enforced, everything may be tried on a small machine. */
 export const isLargeEnough = (host: HostFacts, least: LeastSize | undefined): boolean =>
-  least === undefined || (host.cpus >= least.cpus && memoryGbOf(host) >= least.memoryGb);
+  least === undefined || !host.gpusEnforced || (host.cpus >= least.cpus && memoryGbOf(host) >= least.memoryGb);
 
 export const sizeText = ({ cpus, memoryGb }: LeastSize): string =>
   [cpus > 0 ? `${cpus} vCPU` : "", memoryGb > 0 ? `${memoryGb} GB of memory` : ""].filter(Boolean).join(" and ");

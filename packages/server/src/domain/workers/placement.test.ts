@@ -60,7 +60,7 @@ describe("A worker's place", () => {
   });
 
   it("is no machine without GPUs because those with GPUs are too small", () => {
-    const lax = host(1, [], { gpusEnforced: false, memoryMib: 65_536 });
+    const lax = host(1, [], { gpusEnforced: false, memoryMib: 8_192 });
     const small = host(2, [gpu("a")], { memoryMib: 16_384 });
     const least = { cpus: 0, memoryGb: 32 };
     expect(place(need({ least }), [lax, small], anywhere, [])).toMatchObject({ lacks: expect.stringMatching(/32 GB/) });
