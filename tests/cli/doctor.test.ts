@@ -35,13 +35,12 @@ it("Everything is fine with a server that answers", async () => {
 
 it("What is missing is named with the command that mends it, and is no failure", async () => {
   const found = await findings({ PATH: folder, DOCKER_HOST: `unix://${folder}/none.sock` });
-  expect(found.Python).toMatchObject({ is: "missing", mend: "apt install python3 python3-venv" });
+  expect(found.Python).toMatchObject({ is: "missing", mend: "sudo apt install python3 python3-venv" });
   expect(found.Docker).toMatchObject({
     is: "missing",
     words: expect.stringContaining("none.sock"),
-    mend: "apt install docker.io",
+    mend: "sudo apt install docker.io",
   });
-  expect(found.GPUs).toMatchObject({ is: "missing", mend: "docs/guide/gpus.md" });
   expect(found.server).toMatchObject({ is: "missing", mend: "npm start" });
   for (const each of Object.values(found)) expect(each.is === "fine").toBe(each.mend === undefined);
 });
@@ -56,6 +55,10 @@ it("A port that another program has, and a key that is refused, are failures", a
     mend: expect.stringContaining(`MILLRACE_PORT=${port + 1}`),
   });
   const refused = { MILLRACE_URL: server.url, MILLRACE_API_KEY: "mr_wrong" };
-  expect((await findings(refused)).key).toMatchObject({ is: "wrong", words: "refused" });
+  expect((await findings(refused)).key).toMatchObject({
+    is: "wrong",
+    words: "refused",
+    mend: `millrace context add NAME --url ${server.url}`,
+  });
   expect((await millrace(["doctor"], { env: { ...config(), ...refused }, folder })).exit).toBe(1);
 });

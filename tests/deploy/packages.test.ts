@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -42,9 +42,11 @@ describe("A packed package", () => {
     expect(files.filter((path) => /\.test\.|-fixture\./.test(path))).toEqual([]);
   });
 
-  it("says which version it is, and knows no other", () => {
+  it("says which version it is, and of which commit, and knows no other", () => {
     const { version } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
-    expect(millrace("--version")).toBe(`${version}\n`);
+    const isClone = existsSync(join(root, ".git"));
+    const commit = isClone ? execFileSync("git", ["-C", root, "rev-parse", "HEAD"], { encoding: "utf8" }) : "";
+    expect(millrace("--version")).toBe(isClone ? `${version} (${commit.slice(0, 9)})\n` : `${version}\n`);
     expect(readdirSync(inUse("node_modules/@millrace")).toSorted()).toEqual(["api", "dashboard", "server", "worker"]);
   });
 });

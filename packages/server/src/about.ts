@@ -8,11 +8,11 @@ export interface About {
   readonly commit: string | undefined;
 }
 
-/** `told`: the commit, as images are told it, which have no repository. */
+/** `told`: the commit, as images are told it, which have no repository. A package brings it in a file. */
 export function readAbout(told: string | undefined): About {
   const { version } = createRequire(import.meta.url)("../package.json") as { version: string };
   const root = join(import.meta.dirname, "../../..");
-  return { version, commit: shortened(told || commitOf(join(root, ".git"))) };
+  return { version, commit: shortened(told || commitOf(join(root, ".git")) || packed()) };
 }
 
 /** The commit that a clone is at. */
@@ -23,6 +23,9 @@ function commitOf(repository: string): string | undefined {
   const packed = textOf(join(repository, "packed-refs"));
   return textOf(join(repository, name)) ?? packed?.split("\n").find((line) => line.endsWith(` ${name}`));
 }
+
+/** The commit that an installed package was made from. */
+const packed = (): string | undefined => textOf(join(import.meta.dirname, "commit.json"))?.replaceAll('"', "");
 
 /** The first digits of a commit's hash, as people write it. */
 const shortened = (text: string | undefined): string | undefined =>

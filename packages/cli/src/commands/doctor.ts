@@ -17,7 +17,7 @@ export function doctorCommand(program: Command, tools: Tools): void {
     .addHelpText("after", examples("millrace doctor"))
     .action(async (_: object, command: Command) => {
       const terminal = tools.terminal(command);
-      const { examine } = await import("../doctor.js"); // other commands need not wait for it
+      const { examine } = await import("../doctor/doctor.js"); // other commands need not wait for it
       const findings = await examine(tools.env, tools.folder, command.optsWithGlobals<{ context?: string }>().context);
       const marks = { fine: ["green", "✓"], missing: ["yellow", "!"], wrong: ["red", "✗"] } as const;
       if (terminal.isJson) terminal.result(findings, "");

@@ -1,24 +1,16 @@
 import { existsSync, statfsSync } from "node:fs";
-import { request } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { type Calls, openCalls } from "./calls.js";
-import type { Env } from "./contexts.js";
-import { runProgram } from "./run-program.js";
-import { findServer } from "./server.js";
-
-/** What was looked at, and how it is. */
-export interface Finding {
-  readonly what: string;
-  /** `fine`; `missing`, which something that people may want needs; or `wrong`, which nothing works without. */
-  readonly is: "fine" | "missing" | "wrong";
-  readonly words: string;
-  /** The command that mends it. */
-  readonly mend?: string;
-}
+import { type Calls, openCalls } from "../calls.js";
+import type { Env } from "../contexts.js";
+import { runProgram } from "../run-program.js";
+import { findServer } from "../server.js";
+import { containersAndGpus } from "./devices.js";
+import type { Finding } from "./finding.js";
 
 const oldestNode = 24;
 const freeGbLeast = 5;
+const timeoutMs = 15_000;
 const clockSkewMsMost = 2_000;
 
 /** Looks at what Millrace and its workers need on this machine. */
@@ -28,8 +20,7 @@ export async function examine(env: Env, folder: string, context?: string): Promi
   return [
     node(),
     await python(env, folder),
-    await docker(env, folder),
-    await gpus(env, folder),
+    ...(await containersAndGpus(env, folder)),
     disk(env, folder),
     ...(isServed ? [] : [await port(env)]),
     ...server,
@@ -44,69 +35,24 @@ function node(): Finding {
     : {
         what: "runtime",
         is: "missing",
-        words: `${words}; the server needs ${oldestNode}`,
-        mend: "npm start brings it",
+        words: `${words}; the server runs on ${oldestNode}, which its first start brings`,
+        mend: "npm start",
       };
 }
 
 async function python(env: Env, folder: string): Promise<Finding> {
-  const { code, output } = await runProgram("python3", ["--version"], { env, cwd: folder });
+  const { code, output } = await runProgram("python3", ["--version"], { env, cwd: folder, timeoutMs });
   if (code !== 0)
     return {
       what: "Python",
       is: "missing",
       words: "not installed: Python handlers need it",
-      mend: "apt install python3 python3-venv",
+      mend: "sudo apt install python3 python3-venv",
     };
-  const venv = await runProgram("python3", ["-c", "import venv, ensurepip"], { env, cwd: folder });
+  const venv = await runProgram("python3", ["-c", "import venv, ensurepip"], { env, cwd: folder, timeoutMs });
   return venv.code === 0
     ? { what: "Python", is: "fine", words: output }
-    : { what: "Python", is: "missing", words: `${output}, but no venv`, mend: "apt install python3-venv" };
-}
-
-/** Asks the engine itself: its command line may be missing where the engine is not. */
-async function docker(env: Env, folder: string): Promise<Finding> {
-  const host = env.DOCKER_HOST ?? "unix:///var/run/docker.sock";
-  const socket = /^unix:\/\/(.+)$/.exec(host)?.[1];
-  const version = socket === undefined ? await dockerCli(env, folder) : await engineVersion(socket);
-  if (version !== undefined) return { what: "Docker", is: "fine", words: `engine ${version}` };
-  const isThere = socket !== undefined && existsSync(socket);
-  return {
-    what: "Docker",
-    is: "missing",
-    words: `no engine answers at ${host}: images as workers, and pods, need one`,
-    mend: isThere ? "sudo usermod -aG docker $USER, then log in again" : "apt install docker.io",
-  };
-}
-
-async function dockerCli(env: Env, folder: string): Promise<string | undefined> {
-  const { code, output } = await runProgram("docker", ["version", "--format", "{{.Server.Version}}"], {
-    env,
-    cwd: folder,
-  });
-  return code === 0 ? output : undefined;
-}
-
-function engineVersion(socketPath: string): Promise<string | undefined> {
-  return new Promise((done) => {
-    const asked = request({ socketPath, path: "/version", timeout: 3_000 }, (reply) => {
-      let text = "";
-      reply.setEncoding("utf8").on("data", (part) => (text += part));
-      reply.on("end", () => done(/"Version":"([^"]+)"/.exec(text)?.[1]));
-    });
-    asked.on("timeout", () => asked.destroy());
-    asked.on("error", () => done(undefined));
-    asked.end();
-  });
-}
-
-async function gpus(env: Env, folder: string): Promise<Finding> {
-  const query = ["--query-gpu=name,driver_version", "--format=csv,noheader"];
-  const { code, output } = await runProgram("nvidia-smi", query, { env, cwd: folder });
-  if (code === 0 && output !== "") return { what: "GPUs", is: "fine", words: output.split("\n").join("; ") };
-  const words =
-    code === null ? "no nvidia-smi: no NVIDIA GPU, or no driver" : `nvidia-smi fails: ${output.split("\n")[0]}`;
-  return { what: "GPUs", is: "missing", words, mend: "docs/guide/gpus.md" };
+    : { what: "Python", is: "missing", words: `${output}, but no venv`, mend: "sudo apt install python3-venv" };
 }
 
 function disk(env: Env, folder: string): Finding {
@@ -146,7 +92,7 @@ async function serverFindings(env: Env, folder: string, context: string | undefi
   }
   const { url } = calls;
   const beforeAt = Date.now();
-  const ready = await fetch(`${url}/readyz`).catch(() => undefined);
+  const ready = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(timeoutMs) }).catch(() => undefined);
   if (!ready) return [{ what: "server", is: "missing", words: `none answers at ${url}`, mend: "npm start" }];
   const { version } = (await fetch(`${url}/healthz`).then((reply) => reply.json())) as { version?: string };
   const skewMs = Math.abs(Date.parse(ready.headers.get("date") ?? "") - (beforeAt + Date.now()) / 2);
@@ -158,10 +104,10 @@ async function serverFindings(env: Env, folder: string, context: string | undefi
     { what: "server", is: "fine", words: `Millrace ${version ?? ""} at ${url}` },
     ready.ok
       ? { what: "database", is: "fine", words: "answers" }
-      : { what: "database", is: "wrong", words: "does not answer", mend: "the server's log says why" },
+      : { what: "database", is: "wrong", words: await whyNotReady(ready), mend: `curl -i ${url}/readyz` },
     isAccepted
       ? { what: "key", is: "fine", words: "accepted" }
-      : { what: "key", is: "wrong", words: "refused", mend: "millrace context list" },
+      : { what: "key", is: "wrong", words: "refused", mend: `millrace context add NAME --url ${url}` },
     // the header has whole seconds
     skewMs <= clockSkewMsMost || Number.isNaN(skewMs)
       ? { what: "clock", is: "fine", words: "as the server's" }
@@ -169,7 +115,13 @@ async function serverFindings(env: Env, folder: string, context: string | undefi
           what: "clock",
           is: "wrong",
           words: `${Math.round(skewMs / 1_000)} s from the server's`,
-          mend: "timedatectl set-ntp true",
+          mend: "sudo timedatectl set-ntp true",
         },
   ];
+}
+
+/** What a server says that is not ready. */
+async function whyNotReady(reply: Response): Promise<string> {
+  const { error } = (await reply.json().catch(() => ({}))) as { error?: unknown };
+  return typeof error === "string" ? error : "does not answer";
 }
