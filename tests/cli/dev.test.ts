@@ -129,6 +129,31 @@ describe("millrace dev", () => {
     expect(await run("dev", ".", "--test", "tests")).toMatchObject({ exit: 0 });
   });
 
+  it("shows an error of the handler once, with the handler's own frames alone", async (test) => {
+    write("handler.js", "export default () => { throw new Error('no weights here'); };");
+    const going = await start(test);
+    expect((await run("run", "shout", "{}")).exit).toBe(1);
+    await going.shows(/✗ job \w{6} {2}Error: no weights here .*\n +at .*handler\.js:1:\d+\)?\n/);
+    await run("run", "shout", "{}");
+    await going.shows("the same traceback as before, 2 times now");
+    expect(going.screen().match(/no weights here/g)).toHaveLength(2); // at the end of each job
+    expect(going.screen().match(/^ +at /gm)).toHaveLength(1);
+  });
+
+  it("leaves one that serves the folder already alone, and says how to speak to it", async (test) => {
+    write("handler.js", handler("toUpperCase()"));
+    await start(test);
+    for (const more of [[], ["--input", '{"text":"second"}']])
+      expect(await run("dev", ".", ...more)).toMatchObject({
+        exit: 1,
+        out: "",
+        err: expect.stringMatching(
+          /A millrace dev already serves .*shout: send its jobs there, or stop it first\.\s+cd /,
+        ),
+      });
+    expect(await run("run", "shout", '{"text":"first"}')).toMatchObject({ exit: 0, out: "FIRST\n" });
+  });
+
   it("takes the next port if another program has the first one, and says so of one that is asked for", async (test) => {
     write("handler.js", handler("toUpperCase()"));
     const one = await start(test);

@@ -61,11 +61,14 @@ export class Terminal {
   tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
     const cells = rows.map((row) => columns.map(({ of }) => of(row)));
     const isNumber = (n: number) => cells.every((row) => row[n] === undefined || typeof row[n] === "number");
+    const { isTTY, columns: width } = this.#streams.out;
+    const colWidths = isTTY === true && width !== undefined ? fitted(columns, cells, width) : [];
     const table = new Table({
+      colWidths,
       head: columns.map(({ title }) => this.styled("dim", title)),
       colAligns: columns.map((_, n) => (isNumber(n) ? "right" : "left")),
       chars: noLines,
-      style: { head: [], border: [], "padding-left": 0, "padding-right": 2 },
+      style: { head: [], border: [], "padding-left": 0, "padding-right": gap },
     });
     table.push(...cells.map((row) => row.map((cell) => harmless(`${cell ?? ""}`))));
     const lines = table.toString().split("\n");
@@ -148,6 +151,20 @@ export class Terminal {
 
 /** What stands beside a bar, without its two counts. */
 const besideBar = 38;
+
+/** Between columns. */
+const gap = 2;
+const lastLeast = 20;
+
+/** The widths of columns, so that the last one, which says why or what, is cut rather than wrapped; empty if all fit. */
+function fitted<Row>(columns: readonly Column<Row>[], cells: readonly (string | number | undefined)[][], most: number) {
+  const widths = columns.map(({ title }, n) =>
+    Math.max(title.length, ...cells.map((row) => harmless(`${row[n] ?? ""}`).length)),
+  );
+  const others = widths.slice(0, -1).reduce((sum, width) => sum + width + gap, 0);
+  const last = Math.max(lastLeast, most - others);
+  return (widths.at(-1) ?? 0) <= last ? [] : [...columns.slice(1).map(() => null), last + gap];
+}
 
 const noLines = Object.fromEntries(
   ["top", "bottom", "left", "right", "mid"]

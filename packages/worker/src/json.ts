@@ -14,12 +14,16 @@ export function toJson(value: unknown, what: string): string {
   return text;
 }
 
+/** The frames of this package say nothing to who wrote the handler. */
+const ownFiles = import.meta.url.slice(0, import.meta.url.lastIndexOf("/") + 1);
+
 /** What a user reads of a thrown value: name and message, then the stack, up to 4 KB. */
 export function readableError(thrown: unknown): string {
   if (typeof thrown === "string") return cut(thrown || "the handler threw an empty string");
   if (!(thrown instanceof Error)) return cut(`the handler threw ${textOf(thrown)}`);
   const head = thrown.message ? `${thrown.name}: ${thrown.message}` : thrown.name;
-  const frames = (thrown.stack ?? "").split("\n").filter((line) => /^\s+at (?!.*node:internal)/.test(line));
+  const isTheirs = (line: string) => /^\s+at (?!.*node:internal)/.test(line) && !line.includes(ownFiles);
+  const frames = (thrown.stack ?? "").split("\n").filter(isTheirs);
   return cut([head, ...frames].join("\n"));
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { openLog } from "./log.js";
+import { logFailure, openLog } from "./log.js";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -18,6 +18,12 @@ it("writes one JSON line per call, with values that are not JSON as text", () =>
     { requestId: "a", message: "half [object Object] [1]", level: "INFO" },
     { requestId: "a", message: "bad", level: "ERROR" },
   ]);
+});
+
+it("marks the line about a failed job, at its end", () => {
+  const written: string[] = [];
+  logFailure("a", "Error: bad", (line) => written.push(line));
+  expect(written).toEqual(['{"requestId":"a","message":"Error: bad","level":"ERROR","outcome":"FAILED"}\n']);
 });
 
 it.each([

@@ -30,6 +30,11 @@ export function openLog(requestId: string | null, write = writeToStdout): Log {
   };
 }
 
+/** Writes why a job has failed. A terminal that shows how jobs end need not show it a second time. */
+export function logFailure(requestId: string, error: string, write = writeToStdout): void {
+  write(`${JSON.stringify({ requestId, message: error, level: "ERROR", outcome: "FAILED" })}\n`);
+}
+
 function writeToStdout(text: string): void {
   process.stdout.write(text);
 }

@@ -7,7 +7,7 @@ import { ProgressLine } from "./jobs/progress-line.js";
 import { watchStops } from "./jobs/stops.js";
 import { Takes } from "./jobs/takes.js";
 import { limits } from "./limits.js";
-import { type Log, openLog } from "./log.js";
+import { type Log, logFailure, openLog } from "./log.js";
 import { Bell } from "./pause.js";
 import { Pings } from "./pings/pings.js";
 import type { Settings } from "./settings.js";
@@ -130,7 +130,7 @@ export class Worker {
     });
     progress.close();
     if (held.abort.signal.aborted) log.info("Stopped.");
-    else if ("error" in outcome) log.error(outcome.error);
+    else if ("error" in outcome) logFailure(taken.id, outcome.error);
     if (held.isFreshWorkerWanted) this.stop();
     const body = resultBody(outcome, held.isFreshWorkerWanted);
     this.#outbox.add(

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exits, Failure } from "../exit.js";
@@ -45,6 +45,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     const port = options.port ?? (await freePort());
     const { engine, said } = await startAt(port, options);
     if (engine) return engine;
+    if (said.includes("uses the data directory")) throw isServed(options.dataDir);
     // another program may have taken the port meanwhile
     if (options.port !== undefined || tries === triesMost || (await isFree(port)))
       throw new Failure(exits.failed, `The engine could not start: ${said}`);
@@ -56,8 +57,9 @@ async function startAt(
   port: number,
   { dataDir, env, isJson, isVerbose, packageAdvice, out, err }: EngineOptions,
 ): Promise<{ engine?: Engine; said: string }> {
+  // it is written anew as soon as this engine listens; until then it may be another engine's, or an earlier one's
   const addressFile = join(dataDir, "url");
-  rmSync(addressFile, { force: true }); // it is there again as soon as this engine listens
+  const before = markOf(addressFile);
   const child = spawn(process.execPath, [createRequire(import.meta.url).resolve("@millrace/server/main")], {
     env: {
       ...env,
@@ -96,7 +98,7 @@ async function startAt(
     hasEnded = true;
   });
   const url = `http://127.0.0.1:${port}`;
-  while (!existsSync(addressFile) || !(await isReady(url))) {
+  while (markOf(addressFile) === before || !(await isReady(url))) {
     if (hasEnded) return { said: said.trim() };
     await sleep(lookMs);
   }
@@ -111,6 +113,22 @@ async function startAt(
     },
   };
   return { engine, said };
+}
+
+/** Tells whether a file was written since; undefined if there is none. */
+function markOf(file: string): string | undefined {
+  const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.ino} ${stats.mtimeNs}`;
+}
+
+/** Why an engine cannot start whose folder has one already, and how to speak to that one. */
+function isServed(dataDir: string): Failure {
+  const folder = dirname(dataDir);
+  return new Failure(
+    exits.failed,
+    `A millrace dev already serves ${folder}: send its jobs there, or stop it first.`,
+    `cd ${folder} && millrace run NAME INPUT`,
+  );
 }
 
 const triesMost = 5;

@@ -193,7 +193,7 @@ describe("The keeper of local processes", () => {
     await puppet.ask("say", `${"again\n".repeat(1_000)}then\n`);
     await ended(puppet);
     const file = join(dataDir, "logs", `${id}.log`);
-    const form = /^\d{16} 1 again\n\d{16} 1 \[the line before came 999 times more\]\n\d{16} 1 then\n$/;
+    const form = /^\d{16} 1 again\n\d{16} 1 \[the line before came 999 more times\]\n\d{16} 1 then\n$/;
     expect(readFileSync(file, "utf8")).toMatch(form);
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });

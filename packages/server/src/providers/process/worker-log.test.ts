@@ -98,7 +98,7 @@ describe("A worker's log", () => {
     vi.setSystemTime(Date.now() + limits.logRepeatsToldMs);
     log.tellCounts();
     log.flush();
-    expect(written()).toBe("a\n[the line before came 2 times more]\n");
+    expect(written()).toBe("a\n[the line before came 2 more times]\n");
     log.write("stdout", Array.from({ length: limits.logLinesPerSecondMax + 5 }, (_, n) => `${n}\n`).join(""));
     vi.setSystemTime(Date.now() + 1_000);
     log.tellCounts();
@@ -114,7 +114,7 @@ describe("A worker's log", () => {
   it("counts lines that repeat", () => {
     log.write("stdout", "a\na\na\nb\nb\n");
     log.close();
-    expect(written()).toBe("a\n[the line before came 2 times more]\nb\n[the line before came 1 times more]\n");
+    expect(written()).toBe("a\n[the line before came 2 more times]\nb\n[the line before came once more]\n");
   });
 
   it("counts lines that come too fast, and goes on in the next second", () => {

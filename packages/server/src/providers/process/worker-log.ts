@@ -118,7 +118,7 @@ export class WorkerLog {
     const repeats = this.#repeats;
     this.#repeats = 0;
     this.#repeatsToldAt = realTime.wallMs();
-    if (repeats > 0) this.#store(`[the line before came ${repeats} times more]`);
+    if (repeats > 0) this.#store(`[the line before came ${repeats === 1 ? "once more" : `${repeats} more times`}]`);
   }
 
   #store(line: string): void {

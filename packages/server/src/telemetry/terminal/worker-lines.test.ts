@@ -13,6 +13,16 @@ it.each([
   ["nothing for what is meant for the package's developers", marked("polling", "DEBUG"), undefined],
   ["nothing for the traceback that the job's end shows", marked(dump, "ERROR"), undefined],
   [
+    "nothing for our worker's line about a failed job, which the job's end shows",
+    {
+      atUs: 1,
+      text: '{"requestId":"a","message":"Error: bad","level":"ERROR","outcome":"FAILED"}',
+      level: "ERROR",
+      message: "Error: bad",
+    },
+    undefined,
+  ],
+  [
     "nothing for the package's banner",
     { atUs: 1, text: "--- Starting Serverless Worker |  Version 1.12.0 ---" },
     undefined,

@@ -11,6 +11,8 @@ const ofTheSdk = /^(Started\.|Finished\.|Jobs in (queue|progress): \d+|Kill work
 export const missingModule = (text: string): string | undefined =>
   /^ModuleNotFoundError: No module named '([\w.]+)'/.exec(text)?.[1]?.split(".")[0];
 
+/** How our worker's line about a failed job ends. */
+const failureEnd = ',"outcome":"FAILED"}';
 const sdkBanner = /^--- Starting Serverless Worker \|/;
 
 /**
@@ -20,6 +22,7 @@ export function shownText({ text, message, level }: WorkerLine): string | undefi
   if (sdkBanner.test(text)) return undefined;
   if (message === undefined) return text;
   if (level === "DEBUG" || ofTheSdk.test(message)) return undefined;
+  if (text.endsWith(failureEnd)) return undefined;
   if (message.includes('"error_traceback"') && message.includes('"runpod_version"')) return undefined;
   return message;
 }
