@@ -29,6 +29,8 @@ export interface TestDocker {
       changes?: readonly string[];
     },
   ): string;
+  /** Writes an image into a file, as `docker save` does. */
+  saveImage(name: string, file: string): void;
 }
 
 export function startDocker(): Promise<TestDocker>;

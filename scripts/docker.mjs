@@ -83,6 +83,7 @@ export async function startDocker() {
       for (const path of [folder, tar]) rmSync(path, { recursive: true, force: true });
       return name;
     },
+    saveImage: (name, file) => void docker("save", "-o", file, name),
   };
 }
 

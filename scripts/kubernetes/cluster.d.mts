@@ -38,6 +38,8 @@ export interface TestCluster {
       changes?: readonly string[];
     },
   ): string;
+  /** Writes an image into a file, as `docker save` does. */
+  saveImage(name: string, file: string): void;
   end(): Promise<void>;
 }
 

@@ -175,6 +175,7 @@ export async function startCluster({ hasNode = true, settings = {} } = {}) {
     log,
     untilApiAnswers,
     makeImage: (name, made) => node.makeImage(name, made),
+    saveImage: (name, file) => node.saveImage(name, file),
     end,
   };
 }

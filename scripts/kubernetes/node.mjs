@@ -93,6 +93,9 @@ export class Node {
     return name;
   }
 
+  /** Writes an image into a file, as `docker save` does. */
+  saveImage = (name, file) => void this.#ctr("images", "export", file, name);
+
   async end() {
     if (!existsSync(this.#home)) return;
     await this.stopKubelet();

@@ -93,10 +93,10 @@ export class TestRegistry {
    * Takes an image from an engine under a new name, optionally marked with another architecture, and resolves with its
    * reference.
    */
-  keep(engine: TestDocker, image: string, name: string, architecture?: string): string {
+  keep(engine: Pick<TestDocker, "saveImage">, image: string, name: string, architecture?: string): string {
     const folder = mkdtempSync(join(tmpdir(), "millrace-registry-"));
     const tar = join(folder, "image.tar");
-    engine.docker("save", "-o", tar, image);
+    engine.saveImage(image, tar);
     execFileSync("tar", ["-C", folder, "-xf", tar]);
     const [{ Config, Layers }] = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"));
     const settings = JSON.parse(readFileSync(join(folder, Config), "utf8"));

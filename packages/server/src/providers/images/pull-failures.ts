@@ -52,17 +52,19 @@ function withoutCredentials(text: string, { username, password }: Credentials): 
 
 const literally = (word: string) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/**
- * Why an image could not be pulled, in words, with the whole message of the engine or the registry. `where` says where
- * it is missing.
- */
+/** What the message of an engine or a registry about a failed pull means, in words, with the message itself. */
+export function pullTrouble(whole: string, auth: Credentials | undefined): string {
+  // masked before it is cut, because a credential cut in half would not be recognised
+  const text = (auth ? withoutCredentials(whole, auth) : whole).slice(0, 500);
+  const meaning = pullFailures.find(([words]) => words.test(whole))?.[1](auth !== undefined);
+  return meaning === undefined ? text : `${meaning} (${text})`;
+}
+
+/** Why an image could not be pulled, in words. `where` says where it is missing. */
 export function pullFailure(
   whole: string,
   { image, auth, where }: { image: string; auth: Credentials | undefined; where: string },
 ): StartFailed {
-  // masked before it is cut, because a credential cut in half would not be recognised
-  const text = (auth ? withoutCredentials(whole, auth) : whole).slice(0, 500);
-  const meaning = pullFailures.find(([words]) => words.test(whole))?.[1](auth !== undefined);
-  const why = meaning === undefined ? text : `${meaning} (${text})`;
+  const why = pullTrouble(whole, auth);
   return new StartFailed(`the image '${image}' is not on ${where} and could not be pulled: ${why}`, "image");
 }

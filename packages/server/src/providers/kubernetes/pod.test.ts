@@ -96,11 +96,12 @@ describe("A worker's pod", () => {
   it("has the registry's credentials in a secret of their own", () => {
     const from = { ...spec.from, auth: { username: "me", password: "of-registry" } };
     const pod = podOf({ ...spec, from }, settings);
-    const [, pull] = secretsOf({ ...spec, from }, pod, settings);
+    // they come first: an image whose credentials are not there yet is pulled without any
+    const [pull] = secretsOf({ ...spec, from }, pod, settings);
     expect(pod.spec?.imagePullSecrets).toEqual([{ name: pull?.metadata?.name }]);
     const { auths } = JSON.parse(pull?.stringData?.[".dockerconfigjson"] ?? "{}");
     expect(auths).toEqual({ "registry.example:5000": from.auth });
-    const [, hub] = secretsOf({ ...spec, from: { ...from, image: "me/worker" } }, pod, settings);
+    const [hub] = secretsOf({ ...spec, from: { ...from, image: "me/worker" } }, pod, settings);
     expect(hub?.stringData?.[".dockerconfigjson"]).toContain("https://index.docker.io/v1/");
   });
 

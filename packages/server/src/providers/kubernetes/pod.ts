@@ -233,17 +233,16 @@ export function secretsOf(spec: ImageSpec, pod: Pod, { installation }: PodSettin
   };
   if (!from.auth) return [environment];
   const config = { auths: { [registryOf(from.image)]: from.auth } };
-  return [
-    environment,
-    {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: metadata(pullNameOf(spec)),
-      immutable: true,
-      type: "kubernetes.io/dockerconfigjson",
-      stringData: { ".dockerconfigjson": JSON.stringify(config) },
-    },
-  ];
+  const credentials: Secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: metadata(pullNameOf(spec)),
+    immutable: true,
+    type: "kubernetes.io/dockerconfigjson",
+    stringData: { ".dockerconfigjson": JSON.stringify(config) },
+  };
+  // a pod waits for its environment, but an image whose credentials are not there yet is pulled without any
+  return [credentials, environment];
 }
 
 /** Where a worker's environment holds secrets. */

@@ -83,12 +83,23 @@ describe("A pod that waits says", () => {
     ],
     ["that a queue holds it", unplaced("SchedulingGated", ""), /a queue of the cluster/],
     ["that a secret is missing", waiting("CreateContainerConfigError", 'secret "x" not found'), /secret "x" not found/],
-    ["what a registry says", waiting("ErrImagePull", "unauthorized"), /cannot be pulled yet: unauthorized/],
+    [
+      "what a registry's words mean",
+      waiting("ErrImagePull", "unauthorized"),
+      /cannot be pulled yet: .*asks for credentials .* \(unauthorized\)/,
+    ],
+    ["what a registry says", waiting("ErrImagePull", "it is a teapot"), /cannot be pulled yet: it is a teapot$/],
     ["that its node pulls", waiting("ContainerCreating", ""), /node n1 pulls the image 'me\/worker:1'/],
     ["that it has just been made", { phase: "Pending" }, /looks for a node/],
   ])("%s", (_, status, words) => {
     const isPlaced = !JSON.stringify(status).includes('"False"') && status.conditions !== undefined;
     expect(waitingFor(seenPod(podWith(status, isPlaced ? "n1" : undefined)), awaited)).toMatch(words);
+  });
+
+  it("no credentials that a registry repeats", () => {
+    const auth = { username: "someone", password: "word-of-someone" };
+    const seen = seenPod(podWith(waiting("ErrImagePull", "denied: someone may not enter with word-of-someone"), "n1"));
+    expect(waitingFor(seen, { ...awaited, auth })).toMatch(/does not accept .* \(denied: … may not enter with …\)$/);
   });
 
   it("in the registry's words why its image cannot be pulled, once that has lasted", () => {

@@ -1,5 +1,5 @@
 import { StartFailed } from "../../provider.js";
-import { pullFailure } from "../images/pull-failures.js";
+import { pullFailure, pullTrouble } from "../images/pull-failures.js";
 import type { ScaleUp } from "./scale-ups.js";
 import type { SeenPod } from "./seen-pod.js";
 
@@ -9,11 +9,11 @@ export interface Awaited {
   readonly auth?: { readonly username: string; readonly password: string } | undefined;
 }
 
-const pullTrouble = /^(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|RegistryUnavailable|ImageInspectError)$/;
+const cannotPull = /^(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|RegistryUnavailable|ImageInspectError)$/;
 const configTrouble = /^(CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
 
 /** What a pod that has not started waits for, in words; undefined if nothing special. */
-export function waitingFor(seen: SeenPod, { image }: Awaited, scaleUp?: ScaleUp): string | undefined {
+export function waitingFor(seen: SeenPod, { image, auth }: Awaited, scaleUp?: ScaleUp): string | undefined {
   if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
   if (seen.unschedulable !== undefined) {
     const lacks = inOneLine(seen.unschedulable);
@@ -23,7 +23,8 @@ export function waitingFor(seen: SeenPod, { image }: Awaited, scaleUp?: ScaleUp)
     return `no node of the cluster has room for it: ${lacks}${none}`;
   }
   const { reason = "", message = "" } = seen.waiting ?? {};
-  if (pullTrouble.test(reason)) return `the image '${image}' cannot be pulled yet: ${message || reason}`;
+  if (cannotPull.test(reason))
+    return `the image '${image}' cannot be pulled yet: ${pullTrouble(message || reason, auth)}`;
   if (configTrouble.test(reason)) return `its pod cannot be started yet: ${message || reason}`;
   if (seen.isScheduled && !seen.hasImage) return `node ${seen.node} pulls the image '${image}', or mounts its volume`;
   return seen.isScheduled ? undefined : "the cluster looks for a node";
@@ -53,7 +54,7 @@ export class Patience {
       return new StartFailed(`'${image}' is not a valid image name: ${message}`, "image");
     if (reason === "ErrImageNeverPull")
       return new StartFailed(`the image '${image}' is not on its node, and may not be pulled: ${message}`, "image");
-    if (!pullTrouble.test(reason)) {
+    if (!cannotPull.test(reason)) {
       this.#pullFailedAt = undefined;
       return undefined;
     }
