@@ -3,9 +3,10 @@ import type { Readable } from "node:stream";
 const lineEnd = 0x0a;
 
 /**
- * The lines of a stream, without their ends. What is longer than `bytesMax` is cut. The last line may lack its end.
+ * The lines of a stream, without their ends. What is longer than `bytesMax` is cut. The last line may lack its end, and
+ * is left out unless it `mayLackEnd`.
  */
-export async function* linesIn(stream: Readable, bytesMax: number): AsyncGenerator<Buffer> {
+export async function* linesIn(stream: Readable, bytesMax: number, mayLackEnd = true): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let bytes = 0;
   const keep = (part: Buffer) => {
@@ -24,5 +25,5 @@ export async function* linesIn(stream: Readable, bytesMax: number): AsyncGenerat
     }
     keep(chunk.subarray(from));
   }
-  if (bytes > 0) yield Buffer.concat(parts);
+  if (bytes > 0 && mayLackEnd) yield Buffer.concat(parts);
 }

@@ -7,6 +7,7 @@ import { readLogFiles } from "../log-files/reading.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
 import { type Cluster, statusOf } from "./api-server/cluster.js";
 import { linesIn } from "./lines.js";
+import { LogPosition } from "./log-position.js";
 
 /** A pod's log, and where it is kept. */
 interface PodLogParts {
@@ -35,8 +36,7 @@ export class PodLog {
   readonly #over = new AbortController();
   readonly #times = new LineTimes();
   #file: LogFile | undefined;
-  /** The time of the last line, as the cluster writes it. */
-  #lastTime = "";
+  #position = new LogPosition();
   #isComplete = false;
   #caughtUp = () => {};
   /** Resolves when what the pod had said before is in its files. */
@@ -74,7 +74,7 @@ export class PodLog {
 
   async #run(): Promise<void> {
     const { logsDir, workerId } = this.#parts;
-    this.#lastTime = await lastTimeIn(logsDir, workerId);
+    this.#position = new LogPosition(await lastTimeIn(logsDir, workerId));
     this.#file = new LogFile(logPath(logsDir, workerId));
     if (this.#parts.isLate) await this.#read(false).catch(() => {});
     this.#caughtUp();
@@ -87,7 +87,7 @@ export class PodLog {
         if (wasOver) return;
         ms = limits.logPassMs;
       } catch (error) {
-        if (statusOf(error) === 404) return;
+        if (isGone(error)) return;
         ms = Math.min(ms * 2, limits.clusterRetryMsMax); // its node may be gone
       }
       // a followed log ends when its kubelet starts again, too
@@ -100,9 +100,7 @@ export class PodLog {
   async #read(follow: boolean): Promise<void> {
     const { cluster, path } = this.#parts;
     const { signal } = this.#leaving;
-    // whole seconds count
-    const sinceTime = this.#lastTime === "" ? undefined : `${this.#lastTime.slice(0, 19)}Z`;
-    const query = { timestamps: true, follow, sinceTime };
+    const query = { timestamps: true, follow, sinceTime: this.#position.resume() };
     const stream = await cluster.stream(path, { query, signal, silenceMs: follow ? 0 : limits.clusterAnswerMs });
     // the stream of a pod that has ended does, too, unless its node is gone
     const ending = () => {
@@ -112,7 +110,8 @@ export class PodLog {
     if (follow) this.#over.signal.addEventListener("abort", ending);
     let text = "";
     try {
-      for await (const line of linesIn(stream, limits.logLineBytesMax + timeBytesMax)) {
+      // a followed log may end within a line, whose rest is there when it is read on
+      for await (const line of linesIn(stream, limits.logLineBytesMax + timeBytesMax, !follow)) {
         text += this.#stored(line.toString("utf8"));
         // lines that came together are written together
         if (text.length < limits.logBlockBytes && stream.readableLength > 0) continue;
@@ -132,13 +131,15 @@ export class PodLog {
   #stored(line: string): string {
     const blank = line.indexOf(" ");
     const time = comparable(line.slice(0, blank));
-    if (time === undefined || time <= this.#lastTime) return "";
-    this.#lastTime = time;
+    if (time === undefined || !this.#position.take(time)) return "";
     const text = this.#parts.secrets.mask(line.slice(blank + 1).replace(/\r$/, ""));
     const atUs = Date.parse(`${time.slice(0, 23)}Z`) * 1_000 + Number(time.slice(23, 26));
     return `${storedLine(this.#times.next(atUs), "stdout", text.slice(0, limits.logLineBytesMax))}\n`;
   }
 }
+
+/** Whether there is no such pod. A kubelet that has just started answers 404, too, for pods that it does not know yet. */
+const isGone = (error: unknown): boolean => statusOf(error) === 404 && (error as Error).message.startsWith("pods ");
 
 /** A time in UTC with all nine digits, so that later times are greater texts; undefined if it is none. */
 function comparable(time: string): string | undefined {
