@@ -1,8 +1,10 @@
-import type { PersistentVolumeClaim, PersistentVolumeClaimList } from "kubernetes-types/core/v1.js";
+import type { EventList, PersistentVolumeClaim, PersistentVolumeClaimList } from "kubernetes-types/core/v1.js";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Mount } from "../../provider.js";
 import { type Cluster, ClusterRefusal, statusOf } from "./api-server/cluster.js";
 import { claimOf, installationLabel } from "./pod.js";
+import { timeOf } from "./scale-ups.js";
 
 /** How claims are made. */
 export interface ClaimSettings {
@@ -19,14 +21,18 @@ const volumeLabel = "millrace.volume";
 /** The claims that stand for volumes in a cluster. */
 export class Claims {
   readonly #cluster: Cluster;
+  readonly #namespace: string;
   readonly #path: string;
   readonly #settings: ClaimSettings;
   /** What was said of claims that cannot grow, by name. */
   readonly #told = new Map<string, string>();
+  /** What was last found out of claims without storage, by name: many workers may wait for one. */
+  readonly #troubles = new Map<string, { readonly at: number; readonly found: Promise<string | undefined> }>();
 
   constructor(cluster: Cluster, namespace: string, settings: ClaimSettings) {
     this.#cluster = cluster;
-    this.#path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims`;
+    this.#namespace = `/api/v1/namespaces/${namespace}`;
+    this.#path = `${this.#namespace}/persistentvolumeclaims`;
     this.#settings = settings;
   }
 
@@ -85,6 +91,29 @@ export class Claims {
       if (this.#told.get(name) !== words) this.#settings.warn?.(words);
       this.#told.set(name, words);
     }
+  }
+
+  /** Why a volume's claim has no storage, in words with the cluster's own; undefined if it has, or nothing is said of it. */
+  async troubleOf(volumeId: string): Promise<string | undefined> {
+    const now = realTime.monotonicMs();
+    for (const [name, { at }] of this.#troubles) if (now - at >= limits.scaleUpsMs) this.#troubles.delete(name);
+    const name = claimOf(volumeId);
+    const known = this.#troubles.get(name) ?? { at: now, found: this.#trouble(name).catch(() => undefined) };
+    this.#troubles.set(name, known);
+    return known.found;
+  }
+
+  async #trouble(name: string): Promise<string | undefined> {
+    const claim = await this.#find(name);
+    if (!claim || claim.status?.phase === "Bound") return undefined;
+    const about = `involvedObject.kind=PersistentVolumeClaim,involvedObject.name=${name},type=Warning`;
+    const query = { fieldSelector: about, limit: limits.clusterPageItems };
+    const { items } = await this.#cluster.ask<EventList>("GET", `${this.#namespace}/events`, { query });
+    const own = items.filter(({ involvedObject }) => involvedObject.uid === claim.metadata?.uid);
+    const last = own.sort((a, b) => timeOf(a) - timeOf(b)).at(-1);
+    return (
+      last && `its volume has no storage yet: of the claim ${name} the cluster says: ${last.message ?? last.reason}`
+    );
   }
 
   /** Removes a volume's claim, and by that what it holds; none: it was never used here. */

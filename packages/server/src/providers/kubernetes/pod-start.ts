@@ -123,13 +123,16 @@ export class PodStart {
       if (failure) throw failure;
       this.#isScheduled = seen.isScheduled;
       const before = this.#watch.get(workerId);
-      const scaleUp = seen.unschedulable === undefined ? undefined : await this.#scaleUps.of(uid);
+      const [scaleUp, noVolume] = await Promise.all([
+        seen.unschedulable === undefined ? undefined : this.#scaleUps.of(uid),
+        seen.isScheduled ? undefined : this.#pods.volumeTrouble(this.#spec),
+      ]);
       const since = this.#watch.get(workerId);
       if (since !== before && since?.uid === uid) {
         seen = since;
         continue;
       }
-      const waits = waitingFor(seen, from, scaleUp) ?? `node ${seen.node} starts its container`;
+      const waits = waitingFor(seen, from, { scaleUp, noVolume }) ?? `node ${seen.node} starts its container`;
       // a queue, or a node that is on its way, is worth waiting for
       const isFull = seen.unschedulable !== undefined && !seen.isNominated && !scaleUp?.isAsked;
       note(waits, seen.isScheduled ? undefined : isFull ? "full" : "waiting");

@@ -41,6 +41,12 @@ export class Pods {
     return Object.fromEntries(texts.map(([key, value]) => [key, Buffer.from(value, "base64").toString("utf8")]));
   }
 
+  /** Why one of a worker's volumes cannot be mounted, in words; undefined if nothing is known. */
+  async volumeTrouble({ mounts }: ImageSpec): Promise<string | undefined> {
+    const found = await Promise.all(mounts.map(({ volumeId }) => this.#claims?.troubleOf(volumeId)));
+    return found.find((words) => words !== undefined);
+  }
+
   /**
    * Makes a worker's pod, and then its secrets, which go with it: until they are there, it waits for them. Rejects with
    * status 409 if there is a pod of that name.

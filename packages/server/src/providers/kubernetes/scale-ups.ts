@@ -77,5 +77,6 @@ export class ScaleUps {
   }
 }
 
-const timeOf = ({ lastTimestamp, eventTime, metadata }: Event): number =>
+/** When an event happened last, in ms. */
+export const timeOf = ({ lastTimestamp, eventTime, metadata }: Event): number =>
   Date.parse(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? "") || 0;

@@ -81,6 +81,11 @@ describe("A pod that waits says", () => {
       unplaced("Unschedulable", "0/3 nodes:  too\nfew"),
       /no node .* room for it: 0\/3 nodes: too few$/,
     ],
+    [
+      "that its volume has no storage",
+      unplaced("Unschedulable", "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"),
+      /^its volume cannot be mounted yet: 0\/1 nodes are available: pod has unbound/,
+    ],
     ["that a queue holds it", unplaced("SchedulingGated", ""), /a queue of the cluster/],
     ["that a secret is missing", waiting("CreateContainerConfigError", 'secret "x" not found'), /secret "x" not found/],
     [

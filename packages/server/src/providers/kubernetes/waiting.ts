@@ -12,11 +12,25 @@ export interface Awaited {
 const cannotPull = /^(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|RegistryUnavailable|ImageInspectError)$/;
 const configTrouble = /^(CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
 
+/** The scheduler's words for claims that no node has to do with. */
+const claimTrouble =
+  /\bunbound immediate PersistentVolumeClaims|\bpersistentvolumeclaim "[^"]*" (not found|is being deleted)/;
+
+/** What else the cluster says of a pod without a node. */
+interface SaidOfPod {
+  readonly scaleUp?: ScaleUp | undefined;
+  /** Why its volume cannot be mounted, in words. */
+  readonly noVolume?: string | undefined;
+}
+
 /** What a pod that has not started waits for, in words; undefined if nothing special. */
-export function waitingFor(seen: SeenPod, { image, auth }: Awaited, scaleUp?: ScaleUp): string | undefined {
+export function waitingFor(seen: SeenPod, { image, auth }: Awaited, said: SaidOfPod = {}): string | undefined {
+  const { scaleUp, noVolume } = said;
   if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
+  if (noVolume !== undefined && !seen.isScheduled) return inOneLine(noVolume);
   if (seen.unschedulable !== undefined) {
     const lacks = inOneLine(seen.unschedulable);
+    if (claimTrouble.test(lacks)) return `its volume cannot be mounted yet: ${lacks}`;
     if (scaleUp?.isAsked)
       return `no node of the cluster has room for it, and its autoscaler has asked for one: ${lacks}`;
     const none = scaleUp ? `; its autoscaler adds none: ${inOneLine(scaleUp.words)}` : "";
