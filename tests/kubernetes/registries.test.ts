@@ -14,7 +14,8 @@ let cluster: TestCluster;
 let registry: TestRegistry;
 let server: TestServer;
 beforeAll(async () => {
-  [cluster, registry] = await Promise.all([startCluster(), TestRegistry.open()]);
+  const api = ["--enable-admission-plugins=AlwaysPullImages"];
+  [cluster, registry] = await Promise.all([startCluster({ settings: { api } }), TestRegistry.open()]);
   makeNodeImage(cluster, local, { handler: join(root, "tests/docker/echo/handler.mjs") });
   cluster.kubectl("create", "namespace", namespace);
   server = await startServer(await clusterSettings(cluster), { podPullMs: 3_000, podLookMs: 1_000 });
@@ -74,7 +75,8 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
 
   it("is pulled with the template's credentials, which go with its pod and are never told", async () => {
     const auth = await credentials(secret);
-    const endpoint = await makeEndpoint(server, kept("right"), settings, { containerRegistryAuthId: auth });
+    const image = kept("right");
+    const endpoint = await makeEndpoint(server, image, settings, { containerRegistryAuthId: auth });
     const done = await complete(server, endpoint, { text: "pulled" });
     expect(done.output).toEqual({ text: "pulled" });
     expect(registry.welcomes).toBeGreaterThan(0);
@@ -82,7 +84,13 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     const told = await toldOf(endpoint);
     expect(told).toContain(done.workerId);
     expectNoneOf(told, secret);
-    await remove(endpoint);
+
+    // its node has the image now, but not for those without credentials
+    const other = await makeEndpoint(server, image, settings);
+    const id = await submit(server, other, {});
+    const detail = async (): Promise<string> => (await statusOf(server, other, id)).waitDetail ?? "";
+    await expect.poll(detail).toContain("or asks for credentials");
+    await remove(endpoint, other);
   }, 120_000);
 
   it("is not pulled with other credentials or without any, with the reason in words; new ones are tried at once", async () => {
