@@ -7,6 +7,7 @@ import { gpuCounts } from "./assembly/gpu-counts.js";
 import { factsHere } from "./assembly/here.js";
 import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
+import { notedSecrets } from "./assembly/noted-secrets.js";
 import { connectionsMax } from "./assembly/open-files.js";
 import { connectParts } from "./assembly/parts.js";
 import { openProviders } from "./assembly/providers.js";
@@ -38,7 +39,6 @@ import { clusterLoops, Leases, ownedLoops } from "./loops/leases.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
-import { secretsOfJobs } from "./operations/access/access-secret.js";
 import { SignInLink } from "./operations/access/sign-in-link.js";
 import { tracedJob } from "./operations/jobs/traced-job.js";
 import type { JobSecrets, Provider } from "./provider.js";
@@ -103,7 +103,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     for (const listener of listeners) listener(event);
   };
   const hostId = directory.secret("host", () => ids.resource());
-  const masked: { secretsOf: JobSecrets } = { secretsOf: async () => [] };
+  const masked: { secretsOf: JobSecrets } = { secretsOf: () => async () => [] };
   const jobSecrets: JobSecrets = (workerId) => masked.secretsOf(workerId);
   const providers = openProviders(config, { hostId, logsDir: directory.logs, env: process.env, emit, jobSecrets });
   const machine = given.inventory ?? machineInventory(config.gpus, process.env);
@@ -124,10 +124,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const registry = new Registry(stores, { onChange: () => rings.onChange(), now: clock.now });
   await registry.load(clock.now());
 
-  masked.secretsOf = async (workerId) => {
-    const worker = registry.worker(workerId);
-    return worker ? (await secretsOfJobs({ ...stores, vault }, worker.row.no)).texts : [];
-  };
+  masked.secretsOf = notedSecrets({ ...stores, vault, registry, clock }, { isAlone: shared === undefined });
 
   const hostNo = await stores.hosts.ensure(hostId, clock.now());
   // one data directory identifies both a server and the machine it runs on

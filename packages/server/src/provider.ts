@@ -85,10 +85,11 @@ export class StartUnsure extends Error {}
 export type Connect = (worker: { readonly id: string; readonly no: number }, port: number) => Promise<Duplex>;
 
 /**
- * Secrets of the jobs that a worker has had: a provider that meets a worker of an earlier server masks them in its log,
+ * Opens the secrets of the jobs that a worker has had, also at other servers or earlier ones: each call returns those that
+ * were not returned before. A provider asks for them before it stores or shows what the worker has printed, and masks them
  * as those given to {@link Provider.hide}.
  */
-export type JobSecrets = (workerId: string) => Promise<readonly string[]>;
+export type JobSecrets = (workerId: string) => () => Promise<readonly string[]>;
 
 /** A worker could not be started, with the likely cause. */
 export class StartFailed extends Error {

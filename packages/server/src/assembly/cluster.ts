@@ -118,6 +118,7 @@ async function openCluster(
     graceMs: config.stopGraceMs,
     gpuResource: kubernetes.gpuResource,
     gpuLabel: kubernetes.gpuLabel,
+    hasVolumesOfOneNode: accessMode === "ReadWriteOnce",
     claims,
     jobSecrets,
     freezes: kubernetes.freezes,

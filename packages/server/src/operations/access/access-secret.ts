@@ -31,29 +31,6 @@ export function hideOnHost({ registry, here }: Needs<"registry" | "here">, hide:
 
 type Hiding = Needs<"secrets" | "vault" | "hideInLog" | "emit" | "clock">;
 
-/** Secrets of jobs that a worker has had, newer than the one with the number `after`; `last` is the newest one's. */
-export interface HiddenSecrets {
-  readonly texts: readonly string[];
-  readonly last: number;
-}
-
-export async function secretsOfJobs(
-  { secrets, vault }: Needs<"secrets" | "vault">,
-  workerNo: number,
-  after = 0,
-): Promise<HiddenSecrets> {
-  const texts: string[] = [];
-  let last = after;
-  for (let count: number = limits.jobSecretsRead; count === limits.jobSecretsRead; ) {
-    if (turns.isOver) await turns.take(["secrets"]);
-    const some = await secrets.ofJobs(workerNo, last, limits.jobSecretsRead);
-    texts.push(...some.map(({ value }) => vault.open(value)));
-    last = some.at(-1)?.no ?? last;
-    count = some.length;
-  }
-  return { texts, last };
-}
-
 /** Masks the secrets of the jobs that a worker holds in its log again: its provider may have forgotten them. */
 export async function hideHeldSecrets(needs: Hiding & Needs<"reader">, worker: LiveWorker): Promise<void> {
   const jobs: Secretive[] = [];

@@ -2,7 +2,7 @@ import { HiddenTexts, type LogLine, type LogMark, markOf } from "../../domain/wo
 import type { Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import { turns } from "../../turns.js";
-import { secretsOfJobs } from "../access/access-secret.js";
+import { NotedSecrets } from "../access/noted-secrets.js";
 import type { Needs } from "../needs.js";
 
 /** A worker, live or long ended. While it lives its row is replaced as it changes. */
@@ -31,8 +31,7 @@ export function maskOf(worker: Logged): Mask {
  */
 class Mask {
   readonly #worker: Logged;
-  /** The number of the newest noted secret that is known. */
-  #last = 0;
+  readonly #noted: NotedSecrets;
   #hasEnded = false;
   readonly #hidden = new HiddenTexts([], limits.heldJobsMax);
   #looking: Promise<void> | undefined;
@@ -41,6 +40,7 @@ class Mask {
 
   constructor(worker: Logged) {
     this.#worker = worker;
+    this.#noted = new NotedSecrets(worker.row.no);
   }
 
   /** Lines as callers see them. */
@@ -83,10 +83,8 @@ class Mask {
   }
 
   async #learn(needs: Masking): Promise<void> {
-    const { row } = this.#worker;
-    const { texts, last } = await secretsOfJobs(needs, row.no, this.#last);
-    for (const text of texts) this.#hidden.add(text);
-    this.#last = last;
-    this.#hasEnded = row.endedAt !== undefined;
+    const { endedAt } = this.#worker.row;
+    for (const text of await this.#noted.next(needs)) this.#hidden.add(text);
+    this.#hasEnded = endedAt !== undefined;
   }
 }

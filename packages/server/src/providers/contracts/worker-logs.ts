@@ -179,8 +179,9 @@ export function logsContract(scene: ContractScene): void {
       const { puppet } = await start();
       await scene.provider.hide(id, "s3cret");
       await scene.provider.leave(60_000);
-      const next = await scene.opened.again({ jobSecrets: async () => ["s3cret"] });
-      expect(await next.look(id)).toMatchObject({ state: "running" });
+      const next = await scene.opened.again({ jobSecrets: () => async () => ["s3cret"] });
+      const seen = await Promise.all([next.look(id), next.look(id)]);
+      expect(seen).toMatchObject([{ state: "running" }, { state: "running" }]);
       await puppet.ask("say", "a s3cret\n");
       await next.hide(id, "other");
       await puppet.ask("say", "a s3cret, an other\n");

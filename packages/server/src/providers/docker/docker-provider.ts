@@ -46,14 +46,14 @@ export class DockerProvider implements Provider<ImageSpec> {
   /** Workers that we killed. Any other killed worker ran out of memory, or was killed by somebody else. */
   readonly #killed = new Set<string>();
   /** Secrets of jobs hidden from the logs of existing containers: the engine stores the logs unmasked. */
-  readonly #hidden = new Map<string, Promise<HiddenTexts>>();
+  readonly #hidden = new Map<string, { readonly texts: HiddenTexts; readonly more: ReturnType<JobSecrets> }>();
   readonly #jobSecrets: JobSecrets;
 
   constructor(
     engine: Engine,
     hostId: string,
     logsDir: string,
-    { jobSecrets = async () => [], warn = () => {} }: DockerOptions = {},
+    { jobSecrets = () => async () => [], warn = () => {} }: DockerOptions = {},
   ) {
     this.#jobSecrets = jobSecrets;
     this.#engine = engine;
@@ -136,25 +136,19 @@ export class DockerProvider implements Provider<ImageSpec> {
   }
 
   async hide(workerId: string, secret: string): Promise<void> {
-    (await this.#hiddenOf(workerId)).add(secret);
+    this.#hiddenOf(workerId).texts.add(secret);
   }
 
-  /** A container may be of an earlier server: then its jobs' secrets are looked up. */
-  #hiddenOf(workerId: string): Promise<HiddenTexts> {
-    const known = this.#hidden.get(workerId);
-    if (known) return known;
-    const asked = this.#jobSecrets(workerId).then((texts) => {
-      const hidden = new HiddenTexts([]);
-      for (const text of texts) hidden.add(text);
-      return hidden;
-    });
-    this.#hidden.set(workerId, asked);
-    asked.catch(() => this.#hidden.delete(workerId));
-    return asked;
+  #hiddenOf(workerId: string) {
+    const hidden = this.#hidden.get(workerId) ?? { texts: new HiddenTexts([]), more: this.#jobSecrets(workerId) };
+    this.#hidden.set(workerId, hidden);
+    return hidden;
   }
 
   async #contained(workerId: string, found: Docker.ContainerInspectInfo): Promise<Contained> {
-    const secrets = new HiddenTexts([...secretsIn(found), ...(await this.#hiddenOf(workerId))]);
+    const { texts, more } = this.#hiddenOf(workerId);
+    for (const text of await more()) texts.add(text);
+    const secrets = new HiddenTexts([...secretsIn(found), ...texts]);
     return { workerId, container: this.#containers.of(workerId), secrets };
   }
 

@@ -276,24 +276,24 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     const { workerId, uid } = seen;
     const isFollowed = () => this.#logs.get(workerId)?.uid === uid;
     if (isFollowed()) return;
-    const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(workerId, pod));
+    const secrets = this.#hidden.get(workerId) ?? (await this.#secretsIn(pod));
     if (isFollowed()) return;
     // of an earlier pod, which two writers of one file would mix with this one
     const before = this.#logs.get(workerId);
     before?.leave();
     await before?.complete;
+    if (isFollowed()) return;
     const { cluster, logsDir } = this.#options;
+    const more = this.#options.jobSecrets?.(workerId) ?? (async () => []);
     const path = `${this.#pods.path}/${nameOf(workerId)}/log`;
-    const log = new PodLog({ cluster, path, logsDir, workerId, uid, secrets, isLate: pod !== undefined });
+    const log = new PodLog({ cluster, path, logsDir, workerId, uid, secrets, more, isLate: pod !== undefined });
     this.#logs.set(workerId, log);
     this.#hidden.delete(workerId);
     if (seen.ended) log.end();
   }
 
-  async #secretsIn(workerId: string, pod: Pod | undefined): Promise<HiddenTexts> {
+  async #secretsIn(pod: Pod | undefined): Promise<HiddenTexts> {
     const env = pod ? await this.#pods.environmentOf(pod) : {};
-    const texts = new HiddenTexts([env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, pod ? hiddenOf(pod) : [])]);
-    for (const text of (await this.#options.jobSecrets?.(workerId)) ?? []) texts.add(text);
-    return texts;
+    return new HiddenTexts([env.RUNPOD_AI_API_KEY ?? "", ...hiddenTexts(env, pod ? hiddenOf(pod) : [])]);
   }
 }

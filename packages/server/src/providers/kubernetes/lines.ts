@@ -3,14 +3,14 @@ import type { Readable } from "node:stream";
 const lineEnd = 0x0a;
 
 /**
- * The lines of a stream, without their ends. What is longer than `bytesMax` is cut. The last line may lack its end, and
+ * The lines of a stream, without their ends. What is longer than `bytesMax()` is cut. The last line may lack its end, and
  * is left out unless it `mayLackEnd`.
  */
-export async function* linesIn(stream: Readable, bytesMax: number, mayLackEnd = true): AsyncGenerator<Buffer> {
+export async function* linesIn(stream: Readable, bytesMax: () => number, mayLackEnd = true): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let bytes = 0;
   const keep = (part: Buffer) => {
-    const kept = part.subarray(0, bytesMax - bytes);
+    const kept = part.subarray(0, bytesMax() - bytes);
     if (kept.length > 0) parts.push(kept);
     bytes += kept.length;
   };

@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { realTime } from "../../clock.js";
 import { HiddenTexts } from "../../domain/workers/log-line.js";
+import { limits } from "../../limits/index.js";
 import { readLogFiles } from "../log-files/reading.js";
 import { type Cluster, ClusterRefusal } from "./api-server/cluster.js";
 import { PodLog } from "./pod-log.js";
@@ -15,6 +16,7 @@ const workerId = "worker00000001";
 let logsDir: string;
 let streams: { readonly stream: PassThrough; readonly query: Streaming["query"] }[];
 let refusals: ClusterRefusal[];
+let more: () => Promise<readonly string[]>;
 let log: PodLog;
 beforeEach(() => {
   vi.spyOn(realTime, "sleep").mockImplementation(() => new Promise((over) => setTimeout(over, 1)));
@@ -28,8 +30,18 @@ beforeEach(() => {
     return opened;
   };
   const cluster = { stream } as unknown as Cluster;
-  const secrets = new HiddenTexts([]);
-  log = new PodLog({ cluster, path: "/log", logsDir, workerId, uid: "u1", secrets, isLate: false });
+  const secrets = new HiddenTexts(["a-secret-of-its-own"]);
+  more = async () => [];
+  log = new PodLog({
+    cluster,
+    path: "/log",
+    logsDir,
+    workerId,
+    uid: "u1",
+    secrets,
+    more: () => more(),
+    isLate: false,
+  });
 });
 afterEach(async () => {
   log.leave();
@@ -87,4 +99,27 @@ it("A kubelet that does not know the pod yet is asked again, and a log whose pod
   second.stream.end("2026-01-01T00:00:02Z two\n");
   await log.complete;
   expect(await kept()).toEqual(["one", "two"]);
+});
+
+it("A secret that another server has noted is masked before a line is stored, and lines wait until they are asked for", async () => {
+  const first = await opened(1);
+  more = () => Promise.reject(new Error("the database is away"));
+  const at = "2026-01-01T00:00:01Z";
+  first.stream.end(`${at} with s3cret\n`);
+  const second = await opened(2);
+  expect(await kept()).toEqual([]);
+  more = async () => ["s3cret"];
+  second.stream.end(`${at} with s3cret\n`);
+  await opened(3);
+  expect(await kept()).toEqual(["with ****"]);
+});
+
+it("A secret that a line's cut would split is masked", async () => {
+  const first = await opened(1);
+  const long = "é".repeat(limits.logLineBytesMax - 10);
+  first.stream.end(`2026-01-01T00:00:01Z ${long}a-secret-of-its-own and more\n`);
+  await opened(2);
+  const [line = ""] = await kept();
+  expect(line).not.toContain("a-secret");
+  expect(line.startsWith("é".repeat(100))).toBe(true);
 });

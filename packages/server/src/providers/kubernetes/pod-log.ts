@@ -1,6 +1,7 @@
 import { realTime, type Timer } from "../../clock.js";
 import type { HiddenTexts } from "../../domain/workers/log-line.js";
 import { limits } from "../../limits/index.js";
+import type { JobSecrets } from "../../provider.js";
 import { turns } from "../../turns.js";
 import { LogFile, logPath } from "../log-files/log-file.js";
 import { readLogFiles } from "../log-files/reading.js";
@@ -19,12 +20,16 @@ interface PodLogParts {
   /** Of the pod: a worker whose start was begun anew has another one. */
   readonly uid: string;
   readonly secrets: HiddenTexts;
+  /** Secrets of its jobs that were noted since the last call. */
+  readonly more: ReturnType<JobSecrets>;
   /** The pod has run for a while: what it has said so far is read at once, for whoever waits for it. */
   readonly isLate: boolean;
 }
 
 /** A time stamp: nanoseconds at most. */
 const timeBytesMax = 40;
+/** Of a UTF-16 unit. */
+const utf8BytesMax = 3;
 
 /**
  * Keeps a pod's log in its worker's files from its first line on. Kubernetes does not say which pipe a line came from:
@@ -107,24 +112,37 @@ export class PodLog {
       late = realTime.after(limits.podLogsMs, () => stream.destroy());
     };
     let late: Timer | undefined;
-    if (follow) this.#over.signal.addEventListener("abort", ending);
-    let text = "";
+    if (follow && this.#over.signal.aborted) ending();
+    else if (follow) this.#over.signal.addEventListener("abort", ending);
+    let lines: Buffer[] = [];
+    let bytes = 0;
     try {
       // a followed log may end within a line, whose rest is there when it is read on
-      for await (const line of linesIn(stream, limits.logLineBytesMax + timeBytesMax, !follow)) {
-        text += this.#stored(line.toString("utf8"));
+      for await (const line of linesIn(stream, this.#lineBytesMax, !follow)) {
+        lines.push(line);
+        bytes += line.length;
         // lines that came together are written together
-        if (text.length < limits.logBlockBytes && stream.readableLength > 0) continue;
-        this.#file?.append(text);
-        text = "";
+        if (bytes < limits.logBlockBytes && stream.readableLength > 0) continue;
+        await this.#store(lines);
+        [lines, bytes] = [[], 0];
         if (turns.isOver) await turns.take(["logs"]);
       }
     } finally {
-      if (text !== "") this.#file?.append(text);
+      await this.#store(lines).catch(() => {}); // they are read again
       this.#over.signal.removeEventListener("abort", ending);
       realTime.cancel(late);
       stream.destroy();
     }
+  }
+
+  /** A line is masked before it is cut: a secret may begin before its end. */
+  #lineBytesMax = (): number => limits.logLineBytesMax + timeBytesMax + utf8BytesMax * this.#parts.secrets.longest;
+
+  async #store(lines: readonly Buffer[]): Promise<void> {
+    if (lines.length === 0) return;
+    // who noted a secret has handed out its job afterwards
+    for (const secret of await this.#parts.more()) this.#parts.secrets.add(secret);
+    this.#file?.append(lines.map((line) => this.#stored(line.toString("utf8"))).join(""));
   }
 
   /** A line as it is stored; empty if it was read before. */

@@ -123,7 +123,7 @@ export class PodWatch {
     };
     const stream = await this.#cluster.stream(this.#path, { query, signal, silenceMs: limits.podWatchSilenceMs });
     try {
-      for await (const line of linesIn(stream, limits.podWatchLineBytesMax)) {
+      for await (const line of linesIn(stream, () => limits.podWatchLineBytesMax)) {
         const { type, object } = JSON.parse(line.toString("utf8")) as WatchEvent;
         if (type === "ERROR") throw new ClusterRefusal(object.code ?? 500, "", "the watch of its pods has failed");
         if (type === "BOOKMARK") continue;

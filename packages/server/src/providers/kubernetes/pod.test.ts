@@ -79,6 +79,32 @@ describe("A worker's pod", () => {
     expect(made?.podAffinity).toEqual({});
   });
 
+  it("goes where its volume is mounted, if that can be on one node only; of several volumes it wishes to", () => {
+    const mount = (volumeId: string) => ({ target: `/${volumeId}`, volumeId, path: "" });
+    const made = (volumes: string[], more: Partial<PodSettings> = {}) =>
+      podOf({ ...spec, mounts: volumes.map(mount) }, { ...settings, hasVolumesOfOneNode: true, ...more });
+    const term = (volume: string) => ({
+      labelSelector: { matchExpressions: [{ key: `volume.millrace/${volume}`, operator: "Exists" }] },
+      topologyKey: "kubernetes.io/hostname",
+    });
+    const one = made(["Vol1"]);
+    expect(one.metadata?.labels).toMatchObject({ "volume.millrace/vol1": "" });
+    expect(one.spec?.affinity).toEqual({
+      podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term("vol1")] },
+    });
+    const of = (weight: number, volume: string) => ({ weight, podAffinityTerm: term(volume) });
+    expect(made(["a", "b"]).spec?.affinity?.podAffinity).toEqual({
+      preferredDuringSchedulingIgnoredDuringExecution: [of(100, "a"), of(100, "b")],
+    });
+    const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term("theirs")] };
+    const additions = { spec: { affinity: { podAffinity } } };
+    expect(made(["a"], { additions }).spec?.affinity?.podAffinity).toEqual({
+      requiredDuringSchedulingIgnoredDuringExecution: [term("theirs"), term("a")],
+    });
+    expect(made([]).spec?.affinity).toBeUndefined();
+    expect(made(["a"], { hasVolumesOfOneNode: false }).spec?.affinity).toBeUndefined();
+  });
+
   it("limits memory and disk, and asks for processors", () => {
     expect(container({ cpus: 1.5, memoryMib: 2_048, diskGb: 5 })?.resources).toEqual({
       requests: { cpu: "1500m", memory: "2048Mi", "ephemeral-storage": "1G" },

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import type {
+  Affinity,
   Container,
   NodeAffinity,
   Pod,
+  PodAffinity,
   PodSpec,
   ResourceRequirements,
   Secret,
@@ -39,6 +41,8 @@ export const environmentOf = (spec: PodSpec | undefined): string | undefined =>
 export const containerName = "worker";
 export const workerLabel = "millrace.worker";
 export const installationLabel = "millrace.installation";
+/** Which volumes a pod has mounted. */
+const mountLabel = (volumeId: string): string => `volume.millrace/${volumeId.toLowerCase()}`;
 const hiddenAnnotation = "millrace.hidden";
 
 /** What an operator adds to every pod: metadata, and fields of its specification. */
@@ -56,6 +60,8 @@ export interface PodSettings {
   readonly gpuResource: string;
   /** The label of nodes that names their GPUs' type. */
   readonly gpuLabel: string;
+  /** Whether a volume can be mounted on one node at a time only. */
+  readonly hasVolumesOfOneNode?: boolean;
   readonly additions: PodAdditions;
   /** The same for pods of endpoints that name a class. */
   readonly classes?: ReadonlyMap<string, PodAdditions>;
@@ -84,7 +90,7 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
       seccompProfile: { type: "RuntimeDefault" },
     },
   };
-  const nodeAffinity = nodeAffinityOf(spec, settings, additions.spec?.affinity?.nodeAffinity);
+  const affinity = affinityOf(spec, settings, additions.spec?.affinity);
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -96,6 +102,7 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
         "app.kubernetes.io/managed-by": "millrace",
         [installationLabel]: installation,
         [workerLabel]: workerId,
+        ...Object.fromEntries(mounts.map(({ volumeId }) => [mountLabel(volumeId), ""])),
       },
       annotations: {
         // a job is lost time if its node is emptied to save one
@@ -107,7 +114,7 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
     spec: {
       ...additions.spec,
       tolerations: tolerationsOf(additions.spec),
-      ...(nodeAffinity ? { affinity: { ...additions.spec?.affinity, nodeAffinity } } : {}),
+      ...(affinity ? { affinity } : {}),
       restartPolicy: "Never",
       // the pod's first process is not the worker's, so that it has the usual effect of signals
       shareProcessNamespace: true,
@@ -160,6 +167,31 @@ const mebibytes = (count: number): string => `${Math.floor(count)}Mi`;
 
 /** A node's label has a dash for each blank of a type's name. */
 export const labelOf = (type: string): string => type.trim().replace(/\s+/g, "-");
+
+/** Where a pod may run: as its operator says, on nodes with its GPUs, and with the pods that have its volume mounted. */
+function affinityOf(spec: ImageSpec, settings: PodSettings, added?: Affinity): Affinity | undefined {
+  const nodeAffinity = nodeAffinityOf(spec, settings, added?.nodeAffinity);
+  const podAffinity = settings.hasVolumesOfOneNode ? podAffinityOf(spec, added?.podAffinity) : undefined;
+  if (!nodeAffinity && !podAffinity) return added;
+  return { ...added, ...(nodeAffinity ? { nodeAffinity } : {}), ...(podAffinity ? { podAffinity } : {}) };
+}
+
+/**
+ * With the pods that have its volume mounted, if there are any. Of several volumes that is only a wish: the first pod of
+ * one of them would find no node where others have another one.
+ */
+function podAffinityOf({ mounts }: ImageSpec, added?: PodAffinity): PodAffinity | undefined {
+  const terms = [...new Set(mounts.map(({ volumeId }) => mountLabel(volumeId)))].map((key) => ({
+    labelSelector: { matchExpressions: [{ key, operator: "Exists" }] },
+    topologyKey: "kubernetes.io/hostname",
+  }));
+  if (terms.length === 0) return undefined;
+  const must = "requiredDuringSchedulingIgnoredDuringExecution";
+  const wish = "preferredDuringSchedulingIgnoredDuringExecution";
+  if (terms.length === 1) return { ...added, [must]: [...(added?.[must] ?? []), ...terms] };
+  const weighted = terms.map((podAffinityTerm) => ({ weight: 100, podAffinityTerm }));
+  return { ...added, [wish]: [...(added?.[wish] ?? []), ...weighted] };
+}
 
 /** Nodes with one of the GPU types, the first ones preferred, among those that the operator allows. */
 function nodeAffinityOf({ gpuWish }: ImageSpec, { gpuLabel }: PodSettings, added?: NodeAffinity) {

@@ -65,7 +65,8 @@ export class Pods {
 
   /** The secret of an earlier pod of this worker may still be there: its removal follows the pod's. */
   async #makeSecret(body: Secret): Promise<void> {
-    const make = () => this.#cluster.ask("POST", `${this.#namespace}/secrets`, { body });
+    // its pod may be pulling its image already: it does not wait behind all pods that are to be made
+    const make = () => this.#cluster.ask("POST", `${this.#namespace}/secrets`, { body, isFollowUp: true });
     try {
       await make();
     } catch (error) {

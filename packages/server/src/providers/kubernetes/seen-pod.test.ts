@@ -52,6 +52,16 @@ describe("A pod that has ended is seen with how it ended:", () => {
     expect(look(status)).toMatchObject({ state: "ended", exit });
   });
 
+  it("by a signal once something else has deleted it, which is not its doing", () => {
+    const pod = podWith(ended(137));
+    const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+    const exit = { signal: "SIGKILL", cause: "host", note: "its pod was deleted by something else" };
+    expect(sightingOf(seenPod(deleted), false)).toEqual({ state: "ended", exit });
+    const failed = { ...deleted, status: ended(137, "OOMKilled") };
+    expect(sightingOf(seenPod(failed), false)).toMatchObject({ exit: { cause: "memory" } });
+    expect(sightingOf(seenPod({ ...deleted, status: ended(3) }), false)).toEqual({ state: "ended", exit: { code: 3 } });
+  });
+
   it("killed by us, without a reason of the cluster's", () => {
     expect(look(disrupted("DeletionByTaintManager", ended(137)), true)).toEqual({
       state: "ended",
@@ -101,6 +111,15 @@ describe("A pod that waits says", () => {
     expect(waitingFor(seenPod(podWith(status, isPlaced ? "n1" : undefined)), awaited)).toMatch(words);
   });
 
+  it("that its volume has no storage only where it waits for that, and not for a node", () => {
+    const words = (message: string) =>
+      waitingFor(seenPod(podWith(unplaced("Unschedulable", message))), awaited, { noVolume: "its volume has none" });
+    expect(words("running PreBind plugin VolumeBinding: binding volumes: timed out")).toBe("its volume has none");
+    expect(words("0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")).toMatch(
+      /^no node of the cluster has room/,
+    );
+  });
+
   it("no credentials that a registry repeats", () => {
     const auth = { username: "someone", password: "word-of-someone" };
     const seen = seenPod(podWith(waiting("ErrImagePull", "denied: someone may not enter with word-of-someone"), "n1"));
@@ -118,6 +137,22 @@ describe("A pod that waits says", () => {
       blame: "image",
       message: expect.stringContaining("no such image or tag (manifest"),
     });
+  });
+
+  it("what its node says of it, once that has lasted, unless it passes by itself", () => {
+    const said = (message: string) => {
+      const patience = new Patience(awaited, 30_000);
+      const at = (now: number) =>
+        patience.failure(seenPod(podWith(waiting("CreateContainerError", message), "n1")), now);
+      return [at(0), at(119_000), at(120_000)?.message];
+    };
+    expect(said("no command specified")).toEqual([
+      undefined,
+      undefined,
+      "its pod cannot be started: no command specified",
+    ]);
+    for (const passes of ['secret "x" not found', "context deadline exceeded"])
+      expect(said(passes)).toEqual([undefined, undefined, undefined]);
   });
 
   it("at once that its image's name is none", () => {

@@ -12,9 +12,17 @@ export interface Awaited {
 const cannotPull = /^(ErrImagePull|ImagePullBackOff|ErrImageNeverPull|RegistryUnavailable|ImageInspectError)$/;
 const configTrouble = /^(CreateContainerConfigError|CreateContainerError|RunContainerError)$/;
 
+/** What passes by itself: a pod's secrets are made after it, and a node may be busy. */
+const passing = /\b(secret|configmap)s?\b|deadline|timed? ?out|unavailable/i;
+/** How much longer than for its image a pod is waited for that its node cannot start. */
+const configFactor = 4;
+
 /** The scheduler's words for claims that no node has to do with. */
 const claimTrouble =
   /\bunbound immediate PersistentVolumeClaims|\bpersistentvolumeclaim "[^"]*" (not found|is being deleted)/;
+
+/** The scheduler's words where it waits for a volume, and not for a node. */
+const volumeTrouble = /PersistentVolumeClaim|volume binding|VolumeBinding|binding volumes/i;
 
 /** What else the cluster says of a pod without a node. */
 interface SaidOfPod {
@@ -27,7 +35,8 @@ interface SaidOfPod {
 export function waitingFor(seen: SeenPod, { image, auth }: Awaited, said: SaidOfPod = {}): string | undefined {
   const { scaleUp, noVolume } = said;
   if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
-  if (noVolume !== undefined && !seen.isScheduled) return inOneLine(noVolume);
+  const isOfVolume = seen.unschedulable === undefined || volumeTrouble.test(seen.unschedulable);
+  if (noVolume !== undefined && !seen.isScheduled && isOfVolume) return inOneLine(noVolume);
   if (seen.unschedulable !== undefined) {
     const lacks = inOneLine(seen.unschedulable);
     if (claimTrouble.test(lacks)) return `its volume cannot be mounted yet: ${lacks}`;
@@ -50,6 +59,7 @@ const inOneLine = (words: string): string => words.replace(/\s+/g, " ").trim();
 export class Patience {
   readonly #awaited: Awaited;
   #pullFailedAt: number | undefined;
+  #configFailedAt: number | undefined;
   /** The registry's words; later the kubelet only says that it waits before it tries again. */
   #registrySaid = "";
 
@@ -68,6 +78,10 @@ export class Patience {
       return new StartFailed(`'${image}' is not a valid image name: ${message}`, "image");
     if (reason === "ErrImageNeverPull")
       return new StartFailed(`the image '${image}' is not on its node, and may not be pulled: ${message}`, "image");
+    const isConfigTrouble = configTrouble.test(reason) && !passing.test(message);
+    this.#configFailedAt = isConfigTrouble ? (this.#configFailedAt ?? now) : undefined;
+    if (this.#configFailedAt !== undefined && now >= this.#configFailedAt + configFactor * this.#pullMs)
+      return new StartFailed(`its pod cannot be started: ${message || reason}`, "image");
     if (!cannotPull.test(reason)) {
       this.#pullFailedAt = undefined;
       return undefined;

@@ -47,6 +47,8 @@ interface Call {
   /** How long a stream may be silent; 0: for ever. */
   readonly silenceMs?: number;
   readonly lasts?: boolean;
+  /** It belongs to something begun already: it takes turns with all that is to begin. */
+  readonly isFollowUp?: boolean;
 }
 
 /** Streams have connections of their own: thousands of followed logs must not keep a call waiting. */
@@ -76,7 +78,7 @@ export class Cluster {
   /** Calls the API server. Throws {@link ClusterRefusal} or {@link ClusterAway}. */
   ask<T>(method: Dispatcher.HttpMethod, path: string, call: Call = {}): Promise<T> {
     // a call's time begins when it is sent: thousands at once would time out while they wait for each other
-    return this.#line.do(0, () => this.#ask<T>(method, path, call));
+    return this.#line.do(call.isFollowUp ? 1 : 0, () => this.#ask<T>(method, path, call));
   }
 
   async #ask<T>(method: Dispatcher.HttpMethod, path: string, call: Call): Promise<T> {
