@@ -116,6 +116,7 @@ const machine = [
   "tests/deploy/**",
   "tests/docker/**",
   "tests/docs/guide/guide.test.ts",
+  "tests/docs/guide/readme.test.ts",
   "tests/docs/guide/start.test.ts",
   "tests/examples/containers.test.ts",
   "tests/faults/disk.test.ts",

@@ -55,18 +55,27 @@ export function startMillrace(test: Ending, words: readonly string[], { env = {}
   return going(test, child, () => void child.kill("SIGINT"));
 }
 
-/** Starts a command on a pseudo-terminal of so many columns. */
-export function startOnTerminal(
-  test: Ending,
-  words: readonly string[],
-  { env = {}, folder = root, columns = 80 }: Around & { readonly columns?: number },
-): Going {
+/** Starts a command of `millrace` on a pseudo-terminal of so many columns. */
+export function startOnTerminal(test: Ending, words: readonly string[], around: OnTerminal): Going {
   const line = [process.execPath, program, ...words].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
-  const child = spawn("script", ["-qefc", `stty rows 40 cols ${columns}; exec ${line}`, "/dev/null"], {
+  return typeOnTerminal(test, `exec ${line}`, around);
+}
+
+/** Starts a line of a shell on a pseudo-terminal; it is ended with the test at the latest. */
+export function typeOnTerminal(
+  test: Ending,
+  line: string,
+  { env = {}, folder = root, columns = 80 }: OnTerminal,
+): Going {
+  const child = spawn("script", ["-qefc", `stty rows 40 cols ${columns}; ${line}`, "/dev/null"], {
     cwd: folder,
     env: { PATH: process.env.PATH, TERM: "xterm-256color", ...env },
   });
   return going(test, child, () => void child.stdin.write("\u0003"));
+}
+
+interface OnTerminal extends Around {
+  readonly columns?: number;
 }
 
 interface Ending {

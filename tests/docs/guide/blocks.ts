@@ -28,12 +28,14 @@ export const guidePages: string[] = (
 /** Those that people write; the others are generated from the code. */
 export const writtenPages = guidePages.filter((page) => !page.startsWith("../"));
 
-export const textOf = (page: string): string => readFileSync(join(root, "docs/guide", `${page}.md`), "utf8");
+/** The blocks of a page of the guide. */
+export const blocksOf = (page: string): Block[] => blocksIn(`docs/guide/${page}.md`);
 
-export function blocksOf(page: string): Block[] {
+/** The blocks of a file, in order. */
+export function blocksIn(file: string): Block[] {
   const blocks: Block[] = [];
   let open: { indent: string; info: string; line: number; lines: string[] } | undefined;
-  for (const [at, line] of textOf(page).split("\n").entries()) {
+  for (const [at, line] of readFileSync(join(root, file), "utf8").split("\n").entries()) {
     const [, indent = "", info] = /^( *)```(.*)$/.exec(line) ?? [];
     if (open && info === "") {
       const [language = "", ...words] = open.info.split(/\s+/);
@@ -43,6 +45,6 @@ export function blocksOf(page: string): Block[] {
     } else if (open) open.lines.push(line.slice(open.indent.length));
     else if (info !== undefined) open = { indent, info, line: at + 2, lines: [] };
   }
-  if (open) throw new Error(`${page}.md: the block of line ${open.line} does not end`);
+  if (open) throw new Error(`${file}: the block of line ${open.line} does not end`);
   return blocks;
 }

@@ -30,12 +30,10 @@ export interface OwnStart {
  */
 export async function runPage(blocks: readonly Block[], own?: OwnStart): Promise<PageRun> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-guide-"));
-  const clone = join(folder, "clone");
+  const { clone, home } = freshClone(folder);
   const outputs = join(folder, "outputs");
   const dataDir = join(clone, ".millrace");
-  for (const path of [dataDir, outputs, join(folder, "home")]) mkdirSync(path, { recursive: true });
-  for (const name of readdirSync(root))
-    if (![".millrace", ".git"].includes(name)) symlinkSync(join(root, name), join(clone, name));
+  for (const path of [dataDir, outputs]) mkdirSync(path);
   const PATH = [...(own ? [own.env.PATH] : []), join(venv(), "bin"), dirname(process.execPath), process.env.PATH].join(
     ":",
   );
@@ -46,7 +44,7 @@ export async function runPage(blocks: readonly Block[], own?: OwnStart): Promise
     const script = instead.reduce((text, [from, to]) => text.replaceAll(from, to), scriptOf(blocks, outputs));
     const path = join(folder, "page.sh");
     writeFileSync(path, script);
-    const code = await shell(path, clone, { ...own?.env, PATH, HOME: join(folder, "home") });
+    const code = await shell(path, clone, { ...own?.env, PATH, HOME: home });
     const output = new Map(
       readdirSync(outputs)
         .filter((name) => /^\d+$/.test(name))
@@ -59,6 +57,15 @@ export async function runPage(blocks: readonly Block[], own?: OwnStart): Promise
     await server?.end();
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
+}
+
+/** Makes a folder that looks like a clone, without a server's data, and an empty home beside it. */
+export function freshClone(folder: string): { clone: string; home: string } {
+  const [clone, home] = [join(folder, "clone"), join(folder, "home")];
+  for (const path of [clone, home]) mkdirSync(path);
+  for (const name of readdirSync(root))
+    if (![".millrace", ".git"].includes(name)) symlinkSync(join(root, name), join(clone, name));
+  return { clone, home };
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
