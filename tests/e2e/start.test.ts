@@ -134,3 +134,12 @@ describe.concurrent("a start", () => {
     expect(third.log()).not.toContain(given.key);
   });
 });
+
+it("A Node.js that is too old is told which one is needed", async (test) => {
+  const older = "Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.19.0'}})";
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${older}` };
+  await expectNoStart(test, env, /^Millrace needs Node\.js 22\.19 or newer; this is 20\.19\.0\./);
+  // 20 would otherwise fail while it links this file: `node:module` has fewer names there
+  const main = readFileSync(join(root, "packages/server/dist/main.js"), "utf8");
+  expect(main).not.toMatch(/import \{[^}]*\} from "node:module"/);
+});

@@ -1,8 +1,11 @@
 import { statSync } from "node:fs";
-import { enableCompileCache } from "node:module";
+import nodeModule from "node:module";
 import { join } from "node:path";
 
-/** The oldest Node.js that our libraries run on. `npm start` and the image bring a newer one. */
+/**
+ * The oldest Node.js that our libraries run on. `npm start` and the image bring a newer one. Older ones must load this
+ * file to say so: import no name from `node:` that they lack.
+ */
 const oldestNode = [22, 19] as const;
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
@@ -13,7 +16,7 @@ if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]))
   process.exit(1);
 }
 // not in a folder for temporary files, where others could put what we would run
-enableCompileCache(join(import.meta.dirname, ".compile-cache"));
+nodeModule.enableCompileCache(join(import.meta.dirname, ".compile-cache"));
 
 const writtenAt = (...path: string[]): number =>
   statSync(join(import.meta.dirname, ...path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
