@@ -45,8 +45,13 @@ describe("millrace deploy", () => {
     expect((await run("run", name, "{}")).out).toBe("first\n");
     const { version } = await json("deploy", ".");
     expect(version).toBe(1); // nothing differs
+    write("handler.js", handler("second"));
+    expect((await run("deploy", ".")).err).toContain(`To replace it: millrace endpoint restart ${name}\n`);
+    expect((await run("endpoint", "restart", name)).exit).toBe(0);
+    expect((await run("run", name, "{}")).out).toBe("second\n");
     write("millrace.toml", '[env]\nLEVEL = "debug"\nCOUNT = 3\n[scaling]\nworkers_max = 5\nidle_timeout = 9\n');
-    expect((await run("deploy", ".")).out).toMatch(/✓ endpoint .* version 2, workers 0–5\n/);
+    const changed = await run("deploy", ".");
+    expect(changed).toMatchObject({ out: expect.stringMatching(/✓ endpoint .* version 3, workers 0–5\n/), err: "" });
     expect(await json("endpoint", "get", name)).toMatchObject({ workersMax: 5, idleTimeout: 9 });
     expect(await json("template", "get", name)).toMatchObject({ env: { LEVEL: "debug", COUNT: "3" } });
     expect((await run("endpoint", "list")).out.match(new RegExp(`^${name} `, "gm"))).toHaveLength(1);

@@ -5,3 +5,7 @@ export function called({ MILLRACE_CLONE: clone }: Env, folder: string): string {
   if (!clone) return "millrace";
   return folder === clone ? "npx millrace" : `npx --prefix ${clone} millrace`;
 }
+
+/** A text for people whose commands are written as they are called here: those at its start, and after a sentence. */
+export const asCalled = (text: string, name: string): string =>
+  text.replace(/(^|[.:)] )millrace (?=[a-z])/g, (_, before: string) => `${before}${name} `);

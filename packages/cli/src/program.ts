@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, CommanderError } from "commander";
-import { called } from "./called.js";
+import { asCalled, called } from "./called.js";
 import { openCalls } from "./calls.js";
 import { backupCommands } from "./commands/backup.js";
 import { benchCommand } from "./commands/bench.js";
@@ -52,7 +52,7 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
     interrupted: run.interrupted,
     endsItself: run.endsItself,
     leavesSignals: run.leavesSignals,
-    terminal: (command) => new Terminal(streams, optionsOf(command).json === true),
+    terminal: (command) => new Terminal(streams, optionsOf(command).json === true, called(env, folder)),
     calls: (command) =>
       openCalls(
         findServer(env, folder, optionsOf(command).context),
@@ -159,7 +159,7 @@ function makeProgram(tools: Tools, { streams, version }: Run, completes = false)
 function told(error: unknown, { env, folder, streams: { err } }: Run): Exit {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exits.done : exits.usage; // it has said why
   if (!(error instanceof Failure)) throw error;
-  const hint = error.hint?.replace(/^millrace /, `${called(env, folder)} `);
+  const hint = error.hint === undefined ? undefined : asCalled(error.hint, called(env, folder));
   err.write(`${harmless(error.message)}${hint === undefined ? "" : `  ${hint}`}\n`);
   return error.exit;
 }

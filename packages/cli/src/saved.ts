@@ -9,6 +9,8 @@ export interface Saved {
   readonly endpoint: Endpoint;
   readonly template: Template;
   readonly isNew: boolean;
+  /** Whether its workers are replaced: what they are made of has changed. */
+  readonly isReplaced: boolean;
 }
 
 /** Creates the template and the endpoint of this name, or brings those that exist up to date. */
@@ -17,18 +19,18 @@ export async function saveByName(
   name: string,
   fields: { template: Fields; endpoint: Fields },
 ): Promise<Saved> {
+  const before = (await listEndpoints(calls)).find((each) => each.name === name || each.name === `${name} -fb`);
   const templates = await calls.call<Template[]>("GET", "/v1/templates");
   const known = templates.find((each) => each.name === name);
   const template = await (known
     ? calls.call<Template>("PATCH", `/v1/templates/${known.id}`, fields.template)
     : calls.call<Template>("POST", "/v1/templates", { name, isServerless: true, ...fields.template }));
-  const before = (await listEndpoints(calls)).find((each) => each.name === name || each.name === `${name} -fb`);
   const settings = { ...fields.endpoint, templateId: template.id };
   try {
     const endpoint = await (before
       ? calls.call<Endpoint>("PATCH", `/v1/endpoints/${before.id}`, settings)
       : calls.call<Endpoint>("POST", "/v1/endpoints", { name, ...settings }));
-    return { endpoint, template, isNew: before === undefined };
+    return { endpoint, template, isNew: before === undefined, isReplaced: before?.version !== endpoint.version };
   } catch (error) {
     if (!known) await calls.call("DELETE", `/v1/templates/${template.id}`).catch(() => {});
     throw error;

@@ -3,6 +3,7 @@ import { styleText } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
 import Table from "cli-table3";
 import type { Ora } from "ora";
+import { asCalled } from "./called.js";
 import { exits, Failure } from "./exit.js";
 
 /** What a person or a program reads: results on `out`, everything else on `err`. */
@@ -22,10 +23,13 @@ export interface Column<Row> {
 export class Terminal {
   readonly #streams: Streams;
   readonly isJson: boolean;
+  readonly #called: string;
 
-  constructor(streams: Streams, isJson: boolean) {
+  /** `name`: how `millrace` is called here. */
+  constructor(streams: Streams, isJson: boolean, name = "millrace") {
     this.#streams = streams;
     this.isJson = isJson;
+    this.#called = name;
   }
 
   /** A result: the value as one line of JSON with `--json`, otherwise the text. */
@@ -75,9 +79,9 @@ export class Terminal {
     return lines.map((line) => line.trimEnd()).join("\n");
   }
 
-  /** A remark for people; programs read the result alone. */
+  /** A remark for people, who may paste the commands in it; programs read the result alone. */
   readonly say = (text: string): void => {
-    this.#write(this.#streams.err, text);
+    this.#write(this.#streams.err, asCalled(text, this.#called));
   };
 
   /**

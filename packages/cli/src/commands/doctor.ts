@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { asCalled, called } from "../called.js";
 import { examples } from "../examples.js";
 import { exits } from "../exit.js";
 import { jsonNote } from "../json-note.js";
@@ -25,7 +26,7 @@ export function doctorCommand(program: Command, tools: Tools): void {
         for (const { what, is, words, mend } of findings) {
           const [style, mark] = marks[is];
           terminal.print(`  ${terminal.styled(style, mark)} ${what.padEnd(9)} ${words}`);
-          if (mend !== undefined) terminal.print(`              ${mend}`);
+          if (mend !== undefined) terminal.print(`              ${asCalled(mend, called(tools.env, tools.folder))}`);
         }
       tools.end(findings.some(({ is }) => is === "wrong") ? exits.failed : exits.done);
     });

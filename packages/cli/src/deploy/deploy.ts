@@ -35,7 +35,11 @@ export async function deploy(
   if (image !== undefined) done("image", image);
   const source =
     image === undefined ? await local(tools, terminal, calls, folder, done) : { imageName: image, command: [] };
-  const { template, endpoint, isNew } = await saveByName(calls, name, await fieldsOf(calls, config, source));
+  const { template, endpoint, isNew, isReplaced } = await saveByName(
+    calls,
+    name,
+    await fieldsOf(calls, config, source),
+  );
   done(`template ${name}`, template.imageName);
   done(
     `endpoint ${name}`,
@@ -49,6 +53,10 @@ export async function deploy(
       ? `\n  ${calls.url}/lb/${endpoint.id}`
       : `\n  ${called(tools.env, tools.folder)} run ${name} '{"text":"hello"}'\n  ${call}`,
   );
+  if (image === undefined && !isReplaced && !terminal.isJson)
+    terminal.say(
+      `\nA running worker keeps the code that it started with. To replace it: millrace endpoint restart ${name}`,
+    );
 }
 
 /** The handler in a folder of the server's own machine, with what it needs. */
