@@ -231,7 +231,9 @@ function directory({ here, registry }: Saving, caller: ApiKey, image: string): s
   if (!here.localProcesses)
     throw invalid("Directories as images are turned off here (MILLRACE_LOCAL_PROCESSES); use a container image.");
   if (!registry.isFirstAdmin(caller.ownerNo))
-    throw forbidden("Only the first admin may use a directory as an image: it runs with the server's rights.");
+    throw forbidden(
+      "Only the first admin may use a directory as an image: it runs with the server's rights. Name a container image.",
+    );
   const path = image.startsWith("file:")
     ? fromFileUrl(image, here.workingDir)
     : resolve(here.workingDir, image.replace(/^~(?=\/)/, homedir()));
