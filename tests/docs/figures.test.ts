@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../packages/server/src/limits/index.js";
 import { root } from "../harness.js";
+import { writtenPages } from "./guide/blocks.js";
 
 const page = (name: string) => readFileSync(join(root, name), "utf8");
 
@@ -21,6 +22,20 @@ describe("a page that repeats figures from the code", () => {
     const { readersMax, textReadersMax, tableReadersMax, ownReadersMax, wordLanes } = limits;
     expect(parts).toEqual([readersMax, textReadersMax, tableReadersMax, ownReadersMax, 2 * wordLanes + 2, 2]);
     expect(Number(most)).toBe(parts.reduce((sum, part) => sum + part, 0));
+  });
+
+  it("has the cold start of README.md from the last run of the benchmarks, and its Node.js", () => {
+    const [, major, whole, byHand] =
+      /on Node\.js (\d+) .* took (\d+) ms .* by hand (\d+) ms/.exec(page("README.md").replaceAll("\n", " ")) ?? [];
+    const results = page("bench/RESULTS.md");
+    const row = results.split("\n").find((line) => /^\| cold +\| SQLite /.test(line)) ?? "";
+    const medians = [...row.matchAll(/(\d+) ms \(/g)].map(([, ms]) => ms);
+    expect([major, whole, byHand]).toEqual([/^- Node\.js v(\d+)/m.exec(results)?.[1], ...medians]);
+  });
+
+  it("has every page of the guide in README.md", () => {
+    const readme = page("README.md");
+    expect(writtenPages.filter((name) => !readme.includes(`(docs/guide/${name}.md)`))).toEqual([]);
   });
 
   it("lists each command once", () => {
