@@ -136,6 +136,12 @@ env: { TOKEN: { secret: hf } }
     });
   });
 
+  it("takes a handler's file, which needs no usual name", async () => {
+    write("loud.js", handler("LOUD"));
+    expect((await run("deploy", "loud.js")).out).toMatch(/✓ endpoint loud +made/);
+    expect((await run("run", "loud", "{}")).out).toBe("LOUD\n");
+  });
+
   it("prints the schema of its file", async () => {
     const { out } = await run("deploy", "--schema");
     expect(JSON.parse(out)).toMatchObject({ type: "object", properties: { scaling: { type: "object" } } });

@@ -16,8 +16,8 @@ export function deployCommand(program: Command, tools: Tools): void {
         "{ name: string, id: string, version: number, templateId: string, url: string, isNew: boolean }",
       ),
     )
-    .argument("[folder]", "where the handler is, and millrace.toml or millrace.yaml if there is one", ".")
-    .option("--name <name>", "what the endpoint is called (default: the folder's name)")
+    .argument("[folder]", "its folder, with millrace.toml or millrace.yaml if there is one; or the handler's file", ".")
+    .option("--name <name>", "what the endpoint is called (default: as its folder, or as the file if one is named)")
     .option("--image <image>", "run a container image instead of the handler in the folder")
     .option("--build", "build the folder's Dockerfile with Docker, and run that image")
     .option("--schema", "print the JSON schema of millrace.toml and millrace.yaml, for editors")

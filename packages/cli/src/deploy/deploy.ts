@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { called } from "../called.js";
 import type { Calls } from "../calls.js";
@@ -26,15 +26,17 @@ export async function deploy(
   given: string,
   options: DeployOptions,
 ): Promise<void> {
-  const folder = resolve(tools.folder, given);
+  const at = resolve(tools.folder, given);
+  const named = statSync(at, { throwIfNoEntry: false })?.isFile() ? findHandler(at, tools.folder) : undefined;
+  const folder = named?.folder ?? at;
   const config = readConfig(folder);
-  const name = options.name ?? config.name ?? basename(folder);
+  const name = options.name ?? config.name ?? named?.name ?? basename(folder);
   const done = (what: string, words: string) =>
     terminal.isJson || terminal.print(`  ${terminal.styled("green", "✓")} ${what.padEnd(20)} ${words}`);
   const image = options.build ? await build(folder, name, terminal) : (options.image ?? config.image);
   if (image !== undefined) done("image", image);
   const source =
-    image === undefined ? await local(tools, terminal, calls, folder, done) : { imageName: image, command: [] };
+    image === undefined ? await local(tools, terminal, calls, at, done) : { imageName: image, command: [] };
   const { template, endpoint, isNew, isReplaced } = await saveByName(
     calls,
     name,
@@ -59,24 +61,24 @@ export async function deploy(
     );
 }
 
-/** The handler in a folder of the server's own machine, with what it needs. */
+/** The handler in a folder of the server's own machine, or a file that is one, with what it needs. */
 async function local(
   tools: Tools,
   terminal: Terminal,
   calls: Calls,
-  folder: string,
+  at: string,
   done: (what: string, words: string) => unknown,
 ): Promise<{ imageName: string; command: readonly string[] }> {
   if (!/^https?:\/\/(127\.|localhost\b|\[::1\])/.test(calls.url))
     throw new Failure(
       exits.usage,
-      `${calls.url} is another machine's, which has no ${folder}: deploy an image.`,
+      `${calls.url} is another machine's, which has no ${at}: deploy an image.`,
       "millrace deploy --build, or --image",
     );
-  const handler: HandlerFile = findHandler(folder, tools.folder);
+  const handler: HandlerFile = findHandler(at, tools.folder);
   const python = handler.isPython ? await findPython(handler, tools.env, terminal.say) : undefined;
   done(handler.file, python?.words ?? "");
-  return { imageName: folder, command: startCommand(handler, python?.python) };
+  return { imageName: handler.folder, command: startCommand(handler, python?.python) };
 }
 
 /** Builds the folder's Dockerfile into an image of the local engine, under a new tag each time. */
