@@ -194,11 +194,13 @@ describe("millrace dev", () => {
       await going.shows("Ctrl-C ends it");
       await run("run", "shout", '{"text":"hello"}');
       await going.shows(mark);
+      write("handler.js", handler("toLowerCase()"));
+      await going.shows("handler.js changed");
       going.interrupt();
       expect(await going.ended).toBe(0);
       const lines = stripVTControlCharacters(going.screen())
         .split(/\r?\n/)
-        .filter((line) => line.includes("job "));
+        .filter((line) => line.includes("job ") || line.includes("changed"));
       const wide = columns < 80 ? 10 : 16;
       for (const line of lines)
         expect(line).toMatch(new RegExp(`^ {2}\\d\\d:\\d\\d:\\d\\d {2}${"shout".padEnd(wide)} \\S `));

@@ -32,6 +32,11 @@ export class Terminal {
     this.#called = name;
   }
 
+  /** How wide results may be. */
+  get columns(): number {
+    return this.#streams.out.columns ?? 80;
+  }
+
   /** A result: the value as one line of JSON with `--json`, otherwise the text. */
   result(value: unknown, text: string): void {
     this.print(this.isJson ? JSON.stringify(value).replace(/[\x7f-\x9f]/g, escaped) : text);

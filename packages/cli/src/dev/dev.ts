@@ -175,8 +175,9 @@ class Served {
       return;
     }
     const time = this.#terminal.styled("dim", new Date().toTimeString().slice(0, 8));
-    this.#terminal.print(
-      `  ${time}  ${this.#handler.name.padEnd(16)} ${this.#terminal.styled(style, `${mark} ${text}`)}`,
-    );
+    const { name } = this.#handler;
+    const wide = this.#terminal.columns < 80 ? 10 : 16; // as the engine's lines are
+    const column = (name.length > wide ? `${name.slice(0, wide - 1)}…` : name).padEnd(wide);
+    this.#terminal.print(`  ${time}  ${column} ${this.#terminal.styled(style, `${mark} ${text}`)}`);
   }
 }
