@@ -146,7 +146,9 @@ function acting(group: Command, noun: Noun, { action, about }: { action: string;
       const calls = tools.calls(command);
       const { id } = await find(calls, noun, given);
       const body = await calls.call<Resource>("POST", `${noun.path}/${id}/${action}`, {});
-      tools.terminal(command).result(body, pretty(body));
+      const terminal = tools.terminal(command);
+      // a new key is shown this once; otherwise its row in the list says what has become of it
+      terminal.result(body, "key" in body ? pretty(body) : terminal.tableText([body], noun.columns));
     });
 }
 
