@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../../scripts/postgres.mjs";
 import { call, journal, startServer, type TestServer, until } from "../harness.js";
 import { podsOf } from "./pod-calls.js";
 
@@ -17,22 +18,27 @@ setInterval(() => {}, 60_000);
 `;
 
 let folder: string;
-let server: TestServer;
-let pods: ReturnType<typeof podsOf>;
+let postgres: TestPostgres;
+let servers: Record<"SQLite" | "PostgreSQL", TestServer>;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "millrace-pod-"));
   writeFileSync(join(folder, "main.mjs"), program);
-  server = await startServer({ MILLRACE_STOP_GRACE: "5" }, { podVolumesGapMs: 200, crashPauseMsMin: 100 });
-  pods = podsOf(server);
+  postgres = await startPostgres();
+  const start = (env: Record<string, string>) =>
+    startServer({ MILLRACE_STOP_GRACE: "5", ...env }, { podVolumesGapMs: 200, crashPauseMsMin: 100 });
+  const [onSqlite, onPostgres] = await Promise.all([
+    start({}),
+    start({ MILLRACE_DATABASE_URL: postgres.url(), MILLRACE_SEAL_KEY: "5ea1".repeat(16) }),
+  ]);
+  servers = { SQLite: onSqlite, PostgreSQL: onPostgres };
 });
 afterAll(async () => {
-  await server?.end();
+  await Promise.all(Object.values(servers ?? {}).map((server) => server.end()));
+  await postgres?.end();
   rmSync(folder, { recursive: true, force: true });
 });
 
 const local = () => ({ imageName: folder, dockerStartCmd: [process.execPath, "main.mjs"], volumeInGb: 1 });
-const volumeOf = (id: string) => join(server.dataDir, "volumes", `pod-${id}`);
-const startsOf = (id: string) => journal(join(volumeOf(id), "starts"));
 const isAlive = (pid: number) => {
   try {
     process.kill(pid, 0);
@@ -42,16 +48,29 @@ const isAlive = (pid: number) => {
   }
 };
 const pidOf = (line: string | undefined) => Number(line?.split(" ")[1]);
-const up = (id: string, starts: number) =>
-  until(async () => (await pods.show(id)).status === "RUNNING" && startsOf(id).length === starts && startsOf(id));
 
-describe("A pod that is a local process", () => {
+/** A server's pods, with what it keeps of them on its machine. */
+function podsAt(server: TestServer) {
+  const pods = podsOf(server);
+  const volumeOf = (id: string) => join(server.dataDir, "volumes", `pod-${id}`);
+  const startsOf = (id: string) => journal(join(volumeOf(id), "starts"));
+  const up = (id: string, starts: number) =>
+    until(async () => (await pods.show(id)).status === "RUNNING" && startsOf(id).length === starts && startsOf(id));
+  return { server, pods, volumeOf, startsOf, up };
+}
+
+describe.each(["SQLite", "PostgreSQL"] as const)("A pod that is a local process, on %s,", (database) => {
   it("stays through a kill of its server, keeps its volume over a stop, and leaves nothing behind", async () => {
+    const { server, pods, volumeOf, startsOf, up } = podsAt(servers[database]);
     const secret = { name: `token_${process.pid}`, value: "a-secret-value" };
     expect((await call(server, "POST", "/v1/secrets", secret)).status).toBe(200);
     const { id } = await pods.create({ ...local(), env: { TOKEN: `{{ RUNPOD_SECRET_${secret.name} }}` } });
     const [first] = await up(id, 1);
     expect(first).toBe(`${id} ${pidOf(first)}`);
+
+    const listed = async () =>
+      (await call(server, "GET", "/v1/pods?desiredStatus=RUNNING")).body.map((pod: { id: string }) => pod.id);
+    expect(await listed()).toContain(id);
 
     await server.kill();
     expect(isAlive(pidOf(first))).toBe(true);
@@ -81,11 +100,17 @@ describe("A pod that is a local process", () => {
 
     process.kill(pidOf(third), "SIGKILL");
     const [, , , fourth] = await up(id, 4);
+    await pods.act(id, "reset");
+    const [, , , , fifth] = await up(id, 5);
+    await until(() => !isAlive(pidOf(fourth)));
+    expect(await listed()).toContain(id);
     await pods.remove(id);
-    await until(() => !isAlive(pidOf(fourth)) && !existsSync(volumeOf(id)));
+    await until(() => !isAlive(pidOf(fifth)) && !existsSync(volumeOf(id)));
+    expect(await listed()).not.toContain(id);
   });
 
   it("that keeps ending says how, and runs when it is repaired", async () => {
+    const { server, pods, volumeOf } = podsAt(servers[database]);
     const { id } = await pods.create({ ...local(), env: { ENDS: "3" } });
     const failing = await pods.until(
       id,
