@@ -199,7 +199,8 @@ async function fill(scene: Scene): Promise<{ endpoint: Endpoint; ids: Ids }> {
   return { endpoint, ids };
 }
 
-const filled = (url: string, values: Ids) =>
+/** A path with these values for its parameters. */
+export const filled = (url: string, values: Ids) =>
   url.replaceAll(/:(\w+)|\*/g, (found, name) => {
     const value = values[name ?? "*"];
     if (value === undefined) throw new Error(`the test knows no value for ${found} in ${url}`);

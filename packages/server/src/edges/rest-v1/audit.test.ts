@@ -51,57 +51,6 @@ describe("The audit log", () => {
     expect(JSON.stringify(entries)).not.toMatch(/secret/);
   });
 
-  it("has every kind of change, over REST and GraphQL", async () => {
-    const { id: templateId } = await template();
-    const endpoint = await made(http.post("/v1/endpoints", { name: "e", templateId, workersMax: 0 }));
-    await made(patch(`/v1/endpoints/${endpoint.id}`, { name: "f" }));
-    await http.call("DELETE", `/v1/endpoints/${endpoint.id}`);
-    await http.call("DELETE", `/v1/templates/${templateId}`);
-    const volume = await made(http.post("/v1/networkvolumes", { name: "v", size: 1, dataCenterId: "EU-RO-1" }));
-    await made(patch(`/v1/networkvolumes/${volume.id}`, { size: 2 }));
-    await http.call("DELETE", `/v1/networkvolumes/${volume.id}`);
-    const auth = { name: "a", username: "someone", password: "a-hidden-word" };
-    const { id: authId } = await made(http.post("/v1/containerregistryauth", auth));
-    await http.call("DELETE", `/v1/containerregistryauth/${authId}`);
-    const secret = 'mutation { secretCreate(input: { name: "s", value: "a-hidden-word" }) { id } }';
-    const { data } = await made(http.post("/graphql", { query: secret }));
-    await http.call("DELETE", `/v1/secrets/${data.secretCreate.id}`);
-    const user = await made(http.post("/v1/users", { name: "u" }));
-    await made(patch(`/v1/users/${user.id}`, { role: "admin" }));
-    await made(http.post(`/v1/users/${user.id}/webhook-secret/rotate`));
-    const key = await made(http.post("/v1/apikeys", { name: "k", userId: user.id }));
-    await made(patch(`/v1/apikeys/${key.id}`, { scope: "read" }));
-    const rotated = await made(http.post(`/v1/apikeys/${key.id}/rotate`, {}));
-    await http.call("DELETE", `/v1/apikeys/${key.id}`);
-    await http.call("DELETE", `/v1/users/${user.id}`);
-    const { entries } = await audit();
-    expect(entries.map(({ action }: { action: string }) => action).reverse()).toEqual([
-      "template.create",
-      "endpoint.create",
-      "endpoint.update",
-      "endpoint.delete",
-      "template.delete",
-      "volume.create",
-      "volume.update",
-      "volume.delete",
-      "registryAuth.create",
-      "registryAuth.delete",
-      "secret.create",
-      "secret.delete",
-      "user.create",
-      "user.update",
-      "user.rotateWebhookSecret",
-      "key.create",
-      "key.update",
-      "key.rotate",
-      "key.delete",
-      "user.delete",
-    ]);
-    const text = JSON.stringify(entries);
-    for (const hidden of ["a-hidden-word", key.key, rotated.key, user.webhookSecret])
-      expect(text).not.toContain(hidden);
-  });
-
   it("has nothing of a change that was refused or could not be written", async () => {
     expect((await http.post("/v1/templates", { name: "t" })).status).toBe(400);
     const { id } = await template();

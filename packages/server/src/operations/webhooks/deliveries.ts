@@ -1,4 +1,5 @@
 import type { ApiKey } from "../../domain/access/key.js";
+import { isFinal } from "../../domain/jobs/job.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
@@ -77,28 +78,32 @@ export async function ownDelivery(
   throw new Refusal("NOT_FOUND", `There is no delivery '${id.slice(0, 80)}'. Deliveries are kept for a day.`);
 }
 
+type Redelivering = Needs<"registry" | "deliveries" | "reader" | "clock" | "bell">;
+
 /** Sends a delivery that has ended once more, under the same id. */
-export async function redeliver(
-  needs: Needs<"registry" | "deliveries" | "clock" | "bell">,
-  asking: Caller,
-  id: string,
-): Promise<DeliveryWithAttempts> {
+export async function redeliver(needs: Redelivering, asking: Caller, id: string): Promise<DeliveryWithAttempts> {
   const { deliveries, clock, bell } = needs;
   const delivery = await changeAs(needs, asking, async (caller) => {
     const own = await ownDelivery(needs, caller, id);
+    // before anything is noted: a write that changes nothing would still store its entry of the audit log
+    const why = await whyNot(needs, own);
+    if (why !== undefined) throw new Refusal("INVALID_STATE", why);
     auditing.note({ action: "delivery.redeliver", resource: id });
     if (!(await deliveries.redeliver({ deliveryNo: own.no, triesMax: limits.webhookTriesMax, now: clock.now() })))
-      throw new Refusal("INVALID_STATE", await whyNot(needs, own));
+      throw new Refusal("INVALID_STATE", (await whyNot(needs, own)) ?? nothingToSend);
     return own;
   });
   bell.ring("deliveries");
   return (await deliveries.find(id)) ?? delivery;
 }
 
+const nothingToSend = "There is nothing to send: the job is no longer kept, or it runs again.";
+
+/** Why a delivery cannot be sent once more now; undefined if it can. */
 async function whyNot(
-  { deliveries }: Needs<"deliveries">,
+  { deliveries, reader, clock }: Redelivering,
   { no, webhookId, endpointNo, jobId }: Delivery,
-): Promise<string> {
+): Promise<string | undefined> {
   const [newest] = await deliveries.list({ endpointNos: [endpointNo], jobId, limit: 1 });
   if (newest && newest.no !== no) return `The job was retried: send its newest delivery, ${newest.webhookId}.`;
   const now = await deliveries.find(webhookId);
@@ -106,7 +111,8 @@ async function whyNot(
   if (now?.state === "pending") return "The delivery has not ended: it is being sent already.";
   if (now && now.tries >= limits.webhookTriesMax)
     return `The delivery was sent ${now.tries} times, which is the most: read the job's result from /status.`;
-  return "There is nothing to send: the job is no longer kept, or it runs again.";
+  const job = await reader.find({ endpointNo, jobId, now: clock.now() });
+  return job && isFinal(job.status) ? undefined : nothingToSend;
 }
 
 const isState = (text: string): text is DeliveryState => (states as readonly string[]).includes(text);

@@ -201,6 +201,8 @@ describe("A webhook receiver", () => {
     expect((await made(http.get(`/v1/audit?resource=${delivery.id}`))).entries).toMatchObject([
       { action: "delivery.redeliver" },
     ]);
+    expect((await http.post(`/v1/webhooks/deliveries/${delivery.id}/redeliver`)).status).toBe(400);
+    expect((await made(http.get(`/v1/audit?resource=${delivery.id}`))).entries).toHaveLength(1);
   });
 
   it("that was not called for long is forgotten, unless it is paused", async () => {
