@@ -30,6 +30,12 @@ export function newThings(scene: Scene, http: Http) {
   const template = () => scene.template({ imageName: "an/image", env });
   return {
     endpointId: async () => (await endpoint()).id,
+    /** An endpoint with a job in its queue. */
+    async waitingEndpointId(): Promise<string> {
+      const made = await endpoint();
+      await scene.submit(made);
+      return made.id;
+    },
     templateId: async () => (await template()).id,
     templateName: async () => (await template()).settings.name,
     networkVolumeId: async () =>
@@ -83,6 +89,7 @@ export function restChanges(make: NewThings, http: Http): Record<string, KnownCh
     await made(http.post(`/v1/webhooks/receivers/${receiverId}/pause`));
     return { receiverId };
   };
+  const waiting = async () => ({ endpointId: await make.waitingEndpointId() });
   const serverless = () => ({
     name: name(),
     type: "QUEUE",
@@ -131,6 +138,7 @@ export function restChanges(make: NewThings, http: Http): Record<string, KnownCh
     "POST /v1/webhooks/deliveries/:deliveryId/redeliver": { action: "delivery.redeliver" },
     "POST /v1/webhooks/receivers/:receiverId/pause": { action: "receiver.pause" },
     "POST /v1/webhooks/receivers/:receiverId/resume": { action: "receiver.resume", ids: paused },
+    "POST /v2/:endpointId/purge-queue": { action: "endpoint.purgeQueue", ids: waiting },
     "POST /v2/serverless": { action: "endpoint.create", body: serverless },
     "PATCH /v2/serverless/:endpointId": { action: "endpoint.update", body: renamed },
     "DELETE /v2/serverless/:endpointId": { action: "endpoint.delete" },

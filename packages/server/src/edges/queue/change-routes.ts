@@ -1,9 +1,10 @@
 import { JobReference, PurgeResult } from "@millrace/api";
 import type { FastifyInstance } from "fastify";
-import { cancelJob, cancelWaiting } from "../../operations/jobs/change-job.js";
+import { cancelJob, purgeQueue } from "../../operations/jobs/change-job.js";
 import { retryJob } from "../../operations/jobs/retry-job.js";
 import type { JobParts } from "../shared/access.js";
 import { ignoreBodies } from "../shared/bodies/bodies.js";
+import { callerOf } from "../shared/caller.js";
 import { sendJson } from "../shared/replies/replies.js";
 import { endpointParam, jobIdOf, jobParams, replies } from "./route-schema.js";
 
@@ -43,7 +44,7 @@ export function jobChangeRoutes(app: FastifyInstance, parts: JobParts): void {
       schema: { summary: "Cancel all waiting jobs", params: endpointParam, response: replies(PurgeResult) },
     },
     async (request, reply) => {
-      const removed = await cancelWaiting(parts, request.endpoint.no, "The queue was purged.");
+      const removed = await purgeQueue(parts, callerOf(request, request.caller), request.endpoint);
       return sendJson(reply, JSON.stringify({ removed, status: "completed" }));
     },
   );

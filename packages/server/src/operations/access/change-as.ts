@@ -40,7 +40,8 @@ export const changeAccessAs = <T>(needs: Asking, caller: Caller, change: (caller
     return change(present);
   });
 
-const actorOf = ({ registry, clock }: Asking, { id, prefix, ownerNo }: ApiKey, via: Via | undefined): Actor => ({
+/** A key as the audit log names it. */
+export const actorOf = ({ registry, clock }: Asking, { id, prefix, ownerNo }: ApiKey, via: Via | undefined): Actor => ({
   at: clock.now(),
   userNo: ownerNo,
   userId: registry.user(ownerNo)?.id ?? "",

@@ -3,8 +3,10 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { mayHappen, settleLoss } from "../../domain/jobs/job.js";
 import { invalid, jobNotFound, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { auditing } from "../../store/audit.js";
 import type { HeldJob, Settled } from "../../store/index.js";
 import { turns } from "../../turns.js";
+import { actorOf, type Caller } from "../access/change-as.js";
 import type { Needs } from "../needs.js";
 import { findJob } from "./read-job.js";
 
@@ -80,6 +82,13 @@ export async function deleteExpired(needs: Needs<"jobs" | "bell" | "emit">, now:
   if (deleted > 0) needs.emit({ type: "job.expired", count: deleted });
   return more;
 }
+
+/** Cancels an endpoint's waiting jobs for a caller (contract: `/purge-queue`); the first batch takes the audit entry along. */
+export const purgeQueue = (needs: Changing & Needs<"purges">, caller: Caller, endpoint: Endpoint): Promise<number> =>
+  auditing.run(actorOf(needs, caller, caller.via), () => {
+    auditing.note({ action: "endpoint.purgeQueue", resource: endpoint.id });
+    return cancelWaiting(needs, endpoint.no, "The queue was purged.");
+  });
 
 /** Cancels the jobs that are waiting at the time of the call, in batches so that other writes are not held up. */
 export async function cancelWaiting(

@@ -34,6 +34,24 @@ export function audit(setting: () => Setting): void {
     expect(await list()).toHaveLength(1);
   });
 
+  it("a purge of waiting jobs is stored with its entry; one that finds none leaves none", async () => {
+    const { scene } = setting();
+    const change = { action: "endpoint.purgeQueue", resource: "purged", after: { name: "é" } };
+    const purge = async () => {
+      const upToPlace = await scene.stores.reader.lastPlace();
+      return auditing.run({ ...actor, userNo: 83 }, () => {
+        auditing.note(change);
+        const { endpointNo, now } = scene;
+        return scene.stores.jobs.cancelWaiting({ endpointNo, upToPlace, error: "purged", now, limit: 10 });
+      });
+    };
+    const entries = async () => (await scene.stores.audit.list({ userNo: 83, limit: 10 })).entries;
+    expect([await purge(), await entries()]).toEqual([[], []]);
+    await scene.submit();
+    expect(await purge()).toHaveLength(1);
+    expect(await entries()).toEqual([{ ...actor, ...change, userNo: 83, no: expect.any(Number) }]);
+  });
+
   it("entries are found by user, key, action, resource and time, newest first, and forgotten in pieces", async () => {
     const { stores } = setting().scene;
     for (let n = 1; n <= 5; n++) {

@@ -21,7 +21,8 @@ const toEntry = (row: Selectable<Tables["audit"]>): AuditEntry => ({
   ...(row.after === null ? {} : { after: JSON.parse(row.after) }),
 });
 
-const ofEntry = (entry: NewAuditEntry) => ({
+/** The row of an entry that is written. */
+export const ofEntry = (entry: NewAuditEntry) => ({
   at: entry.at,
   user_no: entry.userNo,
   user_id: entry.userId,
@@ -34,6 +35,21 @@ const ofEntry = (entry: NewAuditEntry) => ({
   before: entry.before === undefined ? null : JSON.stringify(entry.before),
   after: entry.after === undefined ? null : JSON.stringify(entry.after),
 });
+
+export type NewAuditRow = ReturnType<typeof ofEntry>;
+export const auditColumns = [
+  "at",
+  "user_no",
+  "user_id",
+  "key_id",
+  "key_prefix",
+  "address",
+  "request_id",
+  "action",
+  "resource",
+  "before",
+  "after",
+] as const satisfies (keyof NewAuditRow)[];
 
 /** A runner whose writes store what was noted of the changes that they make. */
 export function audited(runner: Runner): Runner {

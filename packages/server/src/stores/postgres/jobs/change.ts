@@ -1,5 +1,6 @@
 import { type Change, type JobStatus, mayHappen, transitions } from "../../../domain/jobs/job.js";
 import type { Begun, Changing, NewTtl, Purge, Settled, Stopped } from "../../../store/index.js";
+import { auditColumns, type NewAuditRow } from "../../tables/audit.js";
 import { code } from "../../tables/job-state.js";
 import { numbers } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
@@ -106,7 +107,7 @@ export const changeSql = {
     WHERE worker_no = $1 AND no = ANY ($2::bigint[]) AND stop_wanted = 1`,
 
   cancelWaiting: statement(
-    ["lane", "endpointNo", "upToPlace", "now", "limit", "error"],
+    ["lane", "endpointNo", "upToPlace", "now", "limit", "error", "entries"],
     `
   WITH chosen AS MATERIALIZED (
     SELECT no FROM job WHERE endpoint_no = :endpointNo AND status = ${code.IN_QUEUE} AND place <= :upToPlace AND expires_at > :now
@@ -118,6 +119,10 @@ export const changeSql = {
   outputs AS (
     INSERT INTO job_output (job_no, error) SELECT no, :error::text FROM ended
     ON CONFLICT (job_no) DO UPDATE SET output = NULL, error = excluded.error, progress = NULL),
+  audited AS (
+    INSERT INTO audit (${auditColumns.join(", ")})
+    SELECT ${auditColumns.join(", ")} FROM json_populate_recordset(NULL::audit, :entries::json)
+    WHERE EXISTS (SELECT 1 FROM ended)),
   ${delivered("ended")},
   ${tallied("ended", {
     waiting: "-count(*)",
@@ -228,12 +233,13 @@ export const confirmStoppedVerb: Verb<[Stopped], void> = {
   },
 };
 
-/** Cancels waiting jobs up to a place, one batch at a time. */
-export const cancelWaitingVerb: Verb<[Purge], Settled[]> = {
+/** Cancels waiting jobs up to a place, one batch at a time, with what the audit log gets of it if any was waiting. */
+export const cancelWaitingVerb: Verb<[Purge, readonly NewAuditRow[]], Settled[]> = {
   callsMax: 1,
   async run({ connection, lane }, [args]) {
-    const [{ endpointNo, upToPlace, error, now, limit }] = args as [Purge];
-    const values = { lane, endpointNo, upToPlace, now, limit, error: JSON.stringify(error) };
+    const [{ endpointNo, upToPlace, error, now, limit }, noted] = args as [Purge, readonly NewAuditRow[]];
+    const entries = JSON.stringify(noted);
+    const values = { lane, endpointNo, upToPlace, now, limit, error: JSON.stringify(error), entries };
     return [(await connection.query<SettledRow>(...changeSql.cancelWaiting.with(values))).map(toSettled)];
   },
 };

@@ -1,4 +1,6 @@
+import { auditing } from "../../../store/audit.js";
 import type { JobStore } from "../../../store/index.js";
+import { ofEntry } from "../../tables/audit.js";
 import type { Lanes } from "../writer.js";
 import { beginVerb, cancelWaitingVerb, changeVerb, confirmStoppedVerb, setTtlVerb } from "./change.js";
 import { progressVerb, settleVerb } from "./settle.js";
@@ -19,7 +21,7 @@ export function postgresJobStore(calls: Lanes, words: Lanes): JobStore {
     begin: (begun) => words.call(beginVerb, [begun]),
     setTtl: (ttl) => calls.call(setTtlVerb, [ttl]),
     confirmStopped: (stopped) => words.call(confirmStoppedVerb, [stopped]),
-    cancelWaiting: (purge) => words.call(cancelWaitingVerb, [purge]),
+    cancelWaiting: (purge) => words.call(cancelWaitingVerb, [purge, auditing.take().map(ofEntry)]),
     sweep: (batch) => words.call(sweepVerb, [batch]),
   };
 }

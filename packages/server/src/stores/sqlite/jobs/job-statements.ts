@@ -1,4 +1,5 @@
 import { limits } from "../../../limits/index.js";
+import { auditColumns } from "../../tables/audit.js";
 import { heldColumns } from "../../tables/job-row.js";
 import { code } from "../../tables/job-state.js";
 import type { Database } from "../driver.js";
@@ -163,6 +164,11 @@ export const jobStatements = (db: Database) => ({
     WHERE no IN (SELECT no FROM job WHERE endpoint_no = :endpointNo AND status = ${code.IN_QUEUE} AND place <= :upToPlace AND expires_at > :now
       ORDER BY place LIMIT :limit)
     RETURNING ${settledColumns}`,
+  ),
+  noteChange: prepareNamed(
+    db,
+    auditColumns,
+    `INSERT INTO audit (${auditColumns.join(", ")}) VALUES (${auditColumns.map((column) => `:${column}`).join(", ")})`,
   ),
   expired: db.prepare(`SELECT no, id, endpoint_no, status, low_priority, keyed, finished_at >= expires_at AS vanished,
       has_webhook = 1 AND EXISTS (SELECT 1 FROM delivery d WHERE d.job_no = job.no AND d.state = 'pending') AS is_pending

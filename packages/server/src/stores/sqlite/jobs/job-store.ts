@@ -1,4 +1,6 @@
+import { auditing } from "../../../store/audit.js";
 import type { JobStore } from "../../../store/index.js";
+import { ofEntry } from "../../tables/audit.js";
 import type { TextCutter, TextPiece } from "../texts/stored-texts.js";
 import { sizeOf } from "../writing/parcel.js";
 import type { GroupWriter } from "../writing/writer.js";
@@ -29,7 +31,10 @@ export function sqliteJobStore(writer: GroupWriter, texts: TextCutter): JobStore
     begin: (begun) => writer.word("begin", [begun]),
     setTtl: (ttl) => writer.call("setTtl", [ttl]),
     confirmStopped: (stopped) => writer.word("confirmStopped", [stopped]),
-    cancelWaiting: (purge) => writer.word("cancelWaiting", [purge], { endpointNo: purge.endpointNo }),
+    cancelWaiting: (purge) => {
+      const args = [purge, auditing.take().map(ofEntry)];
+      return writer.word("cancelWaiting", args, { endpointNo: purge.endpointNo });
+    },
     sweep: (batch) => writer.word("sweep", [batch]),
   };
 }

@@ -18,6 +18,7 @@ import type {
   Taken,
   TakenJob,
 } from "../../../store/index.js";
+import type { NewAuditRow } from "../../tables/audit.js";
 import { type HeldRow, type TakenRow, toHeldJob, toTakenJob } from "../../tables/job-row.js";
 import { code, statusOf } from "../../tables/job-state.js";
 import type { Database } from "../driver.js";
@@ -193,11 +194,13 @@ export class SqliteJobs {
     for (const no of jobNos) this.#sql.confirmStopped.run(no, workerNo);
   }
 
-  cancelWaiting({ endpointNo, upToPlace, error, now, limit }: Purge): Settled[] {
+  /** `entries`: what the audit log gets of it if any job was waiting. */
+  cancelWaiting({ endpointNo, upToPlace, error, now, limit }: Purge, entries: readonly NewAuditRow[]): Settled[] {
     const rows: SettledRow[] = this.#sql.cancelWaiting.all({ now, endpointNo, upToPlace, limit });
     const normal = rows.filter((row) => row.low_priority === 0).length;
     this.#tallies.add(endpointNo, { waiting: -rows.length, waitingNormal: -normal });
     this.#sql.sameError.run(JSON.stringify(rows.map((row) => row.no)), JSON.stringify(error));
+    if (rows.length > 0) for (const entry of entries) this.#sql.noteChange.run(entry);
     return rows.map((row) => this.#ended(row, "CANCELLED", now));
   }
 
