@@ -11,7 +11,7 @@ const exceptions: readonly [RegExp, string][] = [
   [/^\/v2\/:endpointId\/.*:workerId/, "workers call them, with their own secrets"],
   [/^\/v2\/:endpointId\/(run|runsync|openai\/\*)$/, "a submission makes a job, which is kept with its own times"],
   [/^\/v2\/:endpointId\/(status|status-sync|stream)\/:jobId$/, "a read, which some clients send as POST"],
-  [/^\/v2\/:endpointId\/(cancel|retry)\/:jobId$/, "clients make thousands of them; each job's events keep its own"],
+  [/^\/v2\/:endpointId\/(cancel|retry)\/:jobId$/, "clients make thousands of them; each job keeps its own times"],
   [/^\/v2\/(clusters|global-volumes|registries\/delegations)/, "these do not exist here, and cannot be made"],
   [/^\/sign-in\/once$/, "it shows the key of the first start once, to the reader of the server's own output"],
   [/^\/graphql\/?$/, "its mutations are tried one by one"],
