@@ -46,9 +46,9 @@ describe("millrace deploy", () => {
     const { version } = await json("deploy", ".");
     expect(version).toBe(1); // nothing differs
     write("handler.js", handler("second"));
-    expect((await run("deploy", ".")).err).toContain(`To replace it: millrace endpoint restart ${name}\n`);
-    expect((await run("endpoint", "restart", name)).exit).toBe(0);
+    expect((await run("deploy", ".")).out).toMatch(/✓ endpoint .* version 2 with the changed code, workers 0–3\n/);
     expect((await run("run", name, "{}")).out).toBe("second\n");
+    expect((await json("deploy", ".")).version).toBe(2);
     write("millrace.toml", '[env]\nLEVEL = "debug"\nCOUNT = 3\n[scaling]\nworkers_max = 5\nidle_timeout = 9\n');
     const changed = await run("deploy", ".");
     expect(changed).toMatchObject({ out: expect.stringMatching(/✓ endpoint .* version 3, workers 0–5\n/), err: "" });
@@ -96,6 +96,33 @@ env: { TOKEN: { secret: hf } }
       containerDiskInGb: 20,
       env: { TOKEN: "{{ RUNPOD_SECRET_hf }}" },
     });
+  });
+
+  it("refuses a secret that does not exist, and CPUs for workers with GPUs, before anything is saved", async () => {
+    write("handler.js", handler("x"));
+    write("millrace.toml", 'env = { TOKEN = { secret = "nope" } }\n');
+    const secret = await run("deploy", ".");
+    expect(secret).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining('There is no secret "nope", which env names.'),
+    });
+    expect(secret.err).toContain("millrace secret create name=nope value=@FILE");
+    write("millrace.toml", "");
+    const { version } = await json("deploy", ".");
+    write("millrace.toml", "cpus = 2\n");
+    const kind = await run("deploy", ".");
+    expect(kind).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/run on GPUs, which cannot be changed: delete it/),
+    });
+    expect(await json("endpoint", "get", `mill-${folders}`)).toMatchObject({ computeType: "GPU", version });
+  });
+
+  it("writes names and paths so that they can be pasted", async () => {
+    folder = join(folder, "my mill");
+    mkdirSync(folder);
+    write("handler.js", handler("x"));
+    expect((await run("deploy", ".")).out).toContain("millrace run 'my mill' ");
   });
 
   it("takes the name and the image from the command line before the file's", async () => {

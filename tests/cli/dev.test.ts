@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { beforeEach, describe, expect, it, type TestContext } from "vitest";
-import { millrace, startMillrace, startOnTerminal } from "./millrace.js";
+import { millrace, program, startMillrace, startOnTerminal } from "./millrace.js";
 
 let folder: string;
 beforeEach((test) => {
@@ -46,7 +47,7 @@ describe("millrace dev", () => {
     await going.shows("! notes/words.txt changed: the worker is replaced\n");
     going.interrupt();
     expect(await going.ended).toBe(0);
-    expect((await run("health", "shout")).exit).toBe(4);
+    expect((await run("health", "shout")).exit).toBe(2);
   });
 
   it("replaces a worker whose job hangs at once when its code is saved, and runs the job again", async (test) => {
@@ -138,6 +139,39 @@ describe("millrace dev", () => {
     await going.shows("the same traceback as before, 2 times now");
     expect(going.screen().match(/no weights here/g)).toHaveLength(2); // at the end of each job
     expect(going.screen().match(/^ +at /gm)).toHaveLength(1);
+  });
+
+  it("tells whoever works with another server how to call this one, and programs where it is", async (test) => {
+    folder = join(folder, "my shout");
+    write("handler.js", handler("toUpperCase()"));
+    const env = { MILLRACE_URL: "http://127.0.0.1:1", MILLRACE_API_KEY: "mr_other" };
+    const going = startMillrace(test, ["dev", "."], { folder, env });
+    await going.shows("Ctrl-C ends it");
+    const [pasted = ""] = /cd '.*/.exec(going.screen()) ?? [];
+    const path = `${join(folder, "..")}:${process.env.PATH}`;
+    write("../millrace", `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`);
+    chmodSync(join(folder, "../millrace"), 0o755);
+    expect(execFileSync("sh", ["-c", pasted], { env: { ...env, PATH: path }, encoding: "utf8" })).toBe("HELLO\n");
+    going.interrupt();
+    await going.ended;
+    const told = startMillrace(test, ["dev", ".", "--json"], { folder });
+    await told.shows('"event":"dev.ready"');
+    const ready =
+      told
+        .screen()
+        .split("\n")
+        .find((line) => line.includes("dev.ready")) ?? "";
+    expect(JSON.parse(ready)).toMatchObject({ level: "info", name: "my shout", url: expect.stringMatching(/^http:/) });
+  });
+
+  it("is no server to deploy to, and none at all once it has ended", async (test) => {
+    write("handler.js", handler("toUpperCase()"));
+    const going = await start(test);
+    const none = { exit: 2, err: expect.stringContaining("No server is known here") };
+    expect(await run("deploy", ".")).toMatchObject(none);
+    going.interrupt();
+    await going.ended;
+    expect(await run("endpoint", "list")).toMatchObject(none);
   });
 
   it("leaves one that serves the folder already alone, and says how to speak to it", async (test) => {

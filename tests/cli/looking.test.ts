@@ -34,9 +34,9 @@ it("millrace logs prints what workers print, of one job or all, and follows it",
     .split("\n")
     .map((line) => JSON.parse(line));
   expect(lines.map(({ text }) => text)).toContain("plain one");
-  expect(await run("logs", "talk", "--tail", "many")).toMatchObject({
+  expect(await run("logs", "talk", "--since", "yesterday")).toMatchObject({
     exit: 3,
-    err: expect.stringContaining("'tail'"),
+    err: expect.stringContaining("'since'"),
   });
 });
 
@@ -70,4 +70,21 @@ it.for([
   const last = `The connection to ${own.url} broke.  millrace logs bye -f --since 1m`;
   expect(following.screen().trimEnd().split("\n").at(-1)).toBe(last);
   await own.restart(); // a server that was killed leaves workers to the next one
+});
+
+it.each([
+  [["logs", "looked", "--tail", "abc"], "Write a whole number from 1 on."],
+  [["requests", "looked", "--status", "nonsense"], "Allowed choices are IN_QUEUE, IN_PROGRESS"],
+  [["requests", "looked", "--limit", "0"], "Write a whole number from 1 on."],
+])("%j is refused in words, as wrong use", async (words, why) => {
+  expect(await millrace(words, { env: toServer(server) })).toMatchObject({
+    exit: 2,
+    err: expect.stringContaining(why),
+  });
+});
+
+it("An address that is none is wrong use", async () => {
+  const env = { MILLRACE_URL: "garbage", MILLRACE_API_KEY: "mr_x" };
+  const refused = { exit: 2, err: expect.stringContaining('MILLRACE_URL is "garbage", which is no address.') };
+  expect(await millrace(["endpoint", "list"], { env })).toMatchObject(refused);
 });

@@ -1,4 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { root, type TestServer, until } from "../harness.js";
@@ -18,12 +20,17 @@ export interface Around {
   readonly input?: string;
 }
 
-/** Runs the command line as a program of its own, with pipes; its environment is `env` alone. */
+/** The home of a user who has done nothing yet. */
+const home = mkdtempSync(join(tmpdir(), "millrace-home-"));
+process.once("exit", () => rmSync(home, { recursive: true, force: true }));
+const bare = { PATH: process.env.PATH, HOME: home };
+
+/** Runs the command line as a program of its own, with pipes; its environment is `env`, and a home of its own. */
 export async function millrace(
   words: readonly string[],
   { env = {}, folder = root, input = "" }: Around,
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [program, ...words], { cwd: folder, env: { PATH: process.env.PATH, ...env } });
+  const child = spawn(process.execPath, [program, ...words], { cwd: folder, env: { ...bare, ...env } });
   child.stdin.on("error", () => {}); // it may end without reading
   child.stdin.end(input);
   const exited = new Promise<number | null>((resolve) => child.once("close", resolve));
@@ -51,7 +58,7 @@ export interface Going {
 
 /** Starts a command with pipes; it is ended with the test at the latest. */
 export function startMillrace(test: Ending, words: readonly string[], { env = {}, folder = root }: Around): Going {
-  const child = spawn(process.execPath, [program, ...words], { cwd: folder, env: { PATH: process.env.PATH, ...env } });
+  const child = spawn(process.execPath, [program, ...words], { cwd: folder, env: { ...bare, ...env } });
   return going(test, child, () => void child.kill("SIGINT"));
 }
 

@@ -131,6 +131,9 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
   it("prices, of which those that are not named stay", async () => {
     await json("price", "update", "vcpu=0.01", 'gpus={"NVIDIA L4":0.5}');
     await json("price", "update", "memoryGb=0.002");
+    expect((await run(["price", "get"])).out).toMatch(
+      /^an hour of +costs\nNVIDIA L4 +0\.5\na virtual processor +0\.01\n/,
+    );
     expect(await json("price", "list")).toMatchObject({ vcpu: 0.01, memoryGb: 0.002, gpus: { "NVIDIA L4": 0.5 } });
   });
 });

@@ -41,7 +41,7 @@ it("millrace bench runs many jobs, and says how long they took", async () => {
 it("millrace top shows each endpoint's jobs and workers, once or on a screen", async (test) => {
   await run("run", "quick", "{}");
   expect((await run("top")).out).toMatch(
-    /^endpoint +waiting +running +completed +failed +workers idle .*\nquick +0 +0 +\d+ +\d+ +1/,
+    /^endpoint +waiting +running +done +failed +GPUs +workers *\nquick +0 +0 +\d+ +\d+ +0 +1 idle/,
   );
   const screen = startOnTerminal(test, ["top"], { env: toServer(server), columns: 120 });
   await screen.shows("quick");

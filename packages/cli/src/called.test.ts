@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { asCalled, called } from "./called.js";
+import { asCalled, called, shellWord } from "./called.js";
 
 it.each([
   [{}, "/home/me", "millrace"],
@@ -20,4 +20,13 @@ it.each([
   ["building millrace/shout:1 …", "building millrace/shout:1 …"],
 ])("%j has its command as people call it", (text, called) => {
   expect(asCalled(text, "npx millrace")).toBe(called);
+});
+
+it.each([
+  ["shout", "shout"],
+  ["/home/me/my app", "'/home/me/my app'"],
+  ["it's", "'it'\\''s'"],
+  ["$(id)", "'$(id)'"],
+])("%j is one word of a shell: %s", (text, word) => {
+  expect(shellWord(text)).toBe(word);
 });

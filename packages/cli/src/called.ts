@@ -6,6 +6,10 @@ export function called({ MILLRACE_CLONE: clone }: Env, folder: string): string {
   return folder === clone ? "npx millrace" : `npx --prefix ${clone} millrace`;
 }
 
+/** A text as one word of a command line to paste. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./~-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+
 /** A text for people whose commands are written as they are called here: those at its start, and after a sentence. */
 export const asCalled = (text: string, name: string): string =>
   text.replace(/(^|[.:)] )millrace (?=[a-z])/g, (_, before: string) => `${before}${name} `);

@@ -48,7 +48,8 @@ const isStarting = (error: unknown): boolean =>
 function worded(error: unknown, url: string, from: string): unknown {
   if (error instanceof ApiError) {
     const hint = error.status === 401 ? `The key is from ${from}. Others: millrace context list` : undefined;
-    return new Failure(exits.refused, error.message, hint, error.status === 429 || error.status === 503);
+    const isForNow = error.status === 429 || error.status === 503;
+    return new Failure(exits.refused, error.message, hint, isForNow, error.status);
   }
   if (error instanceof SyntaxError) return new Failure(exits.unreachable, `${url} answers, but is no Millrace server.`);
   if (error instanceof TypeError) {

@@ -18,12 +18,12 @@ export interface Contexts {
 /** The environment that the command line is run in. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
+/** Where the command line keeps what it knows of servers. */
+export const configFolder = (env: Env): string =>
+  env.MILLRACE_CONFIG_DIR ?? join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), ".config"), "millrace");
+
 /** Where contexts are kept; readable by their user alone, for they hold keys. */
-export function contextsFile(env: Env): string {
-  const config =
-    env.MILLRACE_CONFIG_DIR ?? join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), ".config"), "millrace");
-  return join(config, "contexts.json");
-}
+export const contextsFile = (env: Env): string => join(configFolder(env), "contexts.json");
 
 /** The contexts that are kept; none if there is no file yet. */
 export function readContexts(env: Env): Contexts {

@@ -16,10 +16,13 @@ export class Failure extends Error {
   readonly hint: string | undefined;
   /** Whether the same call may succeed a little later. */
   readonly isForNow: boolean;
-  constructor(exit: Exit, message: string, hint?: string, isForNow = false) {
+  /** The HTTP status of a refusal. */
+  readonly status: number | undefined;
+  constructor(exit: Exit, message: string, hint?: string, isForNow = false, status?: number) {
     super(message);
     this.exit = exit;
     this.hint = hint;
     this.isForNow = isForNow;
+    this.status = status;
   }
 }

@@ -24,10 +24,17 @@ export async function untilEnd(
   const line = terminal.live();
   try {
     for (;;) {
-      const body = await calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${lookMs}`);
+      const body = await patiently(
+        () => calls.call<StatusBody>("GET", `/sdk/v2/${endpoint}/status-sync/${job}?wait=${lookMs}`),
+        (why) => line.show(`${why} Trying again; the job goes on meanwhile`),
+      );
       if (isFinal(body) || isHopeless(body)) return body;
       line.show(awaited(body));
     }
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exit !== exits.unreachable) throw error;
+    const hint = `millrace status ${endpoint} ${job} --wait`;
+    throw new Failure(error.exit, `${error.message} The job is kept by the server, and goes on when it runs.`, hint);
   } finally {
     line.end();
   }
@@ -64,13 +71,22 @@ export function submitted(calls: Calls, endpoint: string, input: object, key?: s
 
 /** Before what was refused for now is tried again. */
 const refusedMs = 1_000;
+/** How long a server that does not answer is waited for: it may be started again. */
+const awayMs = 60_000;
 
-async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+/** Asks again what is refused for now, and for a while also where no server answers. `onTrouble`: told why. */
+async function patiently<T>(ask: () => Promise<T>, onTrouble: (why: string) => void = () => {}): Promise<T> {
+  let awaySince: number | undefined;
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      if (!(error instanceof Failure) || !error.isForNow) throw error;
+      if (!(error instanceof Failure)) throw error;
+      const isAway = error.exit === exits.unreachable;
+      awaySince = isAway ? (awaySince ?? performance.now()) : undefined;
+      const isOver = awaySince !== undefined && performance.now() - awaySince > awayMs;
+      if (isOver || (!isAway && !error.isForNow)) throw error;
+      onTrouble(error.message);
       await sleep(refusedMs);
     }
   }

@@ -55,7 +55,7 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
     terminal: (command) => new Terminal(streams, optionsOf(command).json === true, called(env, folder)),
     calls: (command) =>
       openCalls(
-        findServer(env, folder, optionsOf(command).context),
+        findServer(env, folder, optionsOf(command).context, { isToStay: command.name() === "deploy" }),
         (fields) =>
           void streams.err.write(`! The server does not know these fields, and has ignored them: ${fields}\n`),
       ),

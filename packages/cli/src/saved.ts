@@ -1,6 +1,8 @@
 import type { Endpoint, Template } from "@millrace/api";
+import { shellWord } from "./called.js";
 import type { Calls } from "./calls.js";
 import { listEndpoints } from "./endpoints.js";
+import { exits, Failure } from "./exit.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -20,19 +22,31 @@ export async function saveByName(
   fields: { template: Fields; endpoint: Fields },
 ): Promise<Saved> {
   const before = (await listEndpoints(calls)).find((each) => each.name === name || each.name === `${name} -fb`);
+  const { computeType: _, ...changes } = fields.endpoint;
+  if (before) assertSameKind(before, fields.endpoint);
   const templates = await calls.call<Template[]>("GET", "/v1/templates");
   const known = templates.find((each) => each.name === name);
   const template = await (known
     ? calls.call<Template>("PATCH", `/v1/templates/${known.id}`, fields.template)
     : calls.call<Template>("POST", "/v1/templates", { name, isServerless: true, ...fields.template }));
-  const settings = { ...fields.endpoint, templateId: template.id };
   try {
     const endpoint = await (before
-      ? calls.call<Endpoint>("PATCH", `/v1/endpoints/${before.id}`, settings)
-      : calls.call<Endpoint>("POST", "/v1/endpoints", { name, ...settings }));
+      ? calls.call<Endpoint>("PATCH", `/v1/endpoints/${before.id}`, { ...changes, templateId: template.id })
+      : calls.call<Endpoint>("POST", "/v1/endpoints", { name, ...fields.endpoint, templateId: template.id }));
     return { endpoint, template, isNew: before === undefined, isReplaced: before?.version !== endpoint.version };
   } catch (error) {
     if (!known) await calls.call("DELETE", `/v1/templates/${template.id}`).catch(() => {});
     throw error;
   }
+}
+
+/** An endpoint keeps for ever whether its workers have GPUs or CPUs alone. */
+function assertSameKind({ name, computeType }: Endpoint, fields: Fields): void {
+  const wanted = fields.computeType ?? (fields.gpuTypeIds === undefined ? computeType : "GPU");
+  if (wanted === computeType) return;
+  throw new Failure(
+    exits.usage,
+    `The workers of "${name}" run on ${computeType}s, which cannot be changed: delete it, or deploy under another name.`,
+    `millrace deploy --name ${shellWord(`${name}-${String(wanted).toLowerCase()}`)}`,
+  );
 }

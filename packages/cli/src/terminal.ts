@@ -34,7 +34,7 @@ export class Terminal {
 
   /** How wide results may be. */
   get columns(): number {
-    return this.#streams.out.columns ?? 80;
+    return this.#streams.out.columns || 80; // some terminals say 0
   }
 
   /** A result: the value as one line of JSON with `--json`, otherwise the text. */
@@ -70,8 +70,7 @@ export class Terminal {
   tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
     const cells = rows.map((row) => columns.map(({ of }) => of(row)));
     const isNumber = (n: number) => cells.every((row) => row[n] === undefined || typeof row[n] === "number");
-    const { isTTY, columns: width } = this.#streams.out;
-    const colWidths = isTTY === true && width !== undefined ? fitted(columns, cells, width) : [];
+    const colWidths = this.#streams.out.isTTY === true ? fitted(columns, cells, this.columns) : [];
     const table = new Table({
       colWidths,
       head: columns.map(({ title }) => this.styled("dim", title)),
@@ -105,7 +104,8 @@ export class Terminal {
   /** One line that changes while something is awaited; nothing where no person looks. */
   live(): { show(text: string): void; end(): void } {
     const { err } = this.#streams;
-    if (err.isTTY !== true || this.isJson) return { show: () => {}, end: () => {} };
+    // a line that changes must know when it is full
+    if (err.isTTY !== true || !err.columns || this.isJson) return { show: () => {}, end: () => {} };
     let line: Ora | undefined;
     let shown = "";
     let isOver = false;
@@ -135,7 +135,7 @@ export class Terminal {
     if (err.isTTY !== true || this.isJson) return { update: () => {}, end: () => {} };
     const beganAt = performance.now();
     const rate = (now: number) => ((now - done) / Math.max(0.001, (performance.now() - beganAt) / 1_000)).toFixed(1);
-    const barsize = Math.min(40, Math.max(5, (err.columns ?? 80) - besideBar - 2 * `${total}`.length));
+    const barsize = Math.min(40, Math.max(5, (err.columns || 80) - besideBar - 2 * `${total}`.length));
     const format = "{bar} {value}/{total}  {rate} a second  {eta_formatted} left";
     const bar = new SingleBar({ format, stream: err, hideCursor: true, barsize }, Presets.shades_classic);
     const restore = () => bar.stop();
@@ -163,7 +163,7 @@ const besideBar = 38;
 
 /** Between columns. */
 const gap = 2;
-const lastLeast = 20;
+const lastLeast = 12;
 
 /** The widths of columns, so that the last one, which says why or what, is cut rather than wrapped; empty if all fit. */
 function fitted<Row>(columns: readonly Column<Row>[], cells: readonly (string | number | undefined)[][], most: number) {

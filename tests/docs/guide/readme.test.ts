@@ -14,7 +14,7 @@ import { freshClone } from "./run-page.js";
 /** The commands of README.md from the start to a changed handler, with one of the two ways to write it. */
 function commandsOf(way: string): Block[] {
   const shell = blocksIn("README.md").filter(({ language }) => language === "sh");
-  const last = shell.findIndex(({ text }) => text.includes("endpoint restart"));
+  const last = shell.findLastIndex(({ text }) => text.includes("millrace deploy"));
   return shell.slice(0, last + 1).filter(({ words }) => words.way === undefined || words.way === way);
 }
 
@@ -57,7 +57,7 @@ it.each([
       "mkdir -p ~/shout && cat > ~/sh",
       "npx millrace dev ~/shout",
       "npx millrace deploy ~/shout",
-      "npx millrace endpoint restart ",
+      "npx millrace deploy ~/shout",
     ]);
     const [start, write, dev, deploy, replace] = commands as [Block, Block, Block, Block, Block];
 

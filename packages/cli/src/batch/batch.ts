@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Calls } from "../calls.js";
@@ -28,8 +29,13 @@ export async function runBatch(
   batch: Batch,
 ): Promise<{ count: number; failed: number }> {
   let total = 0;
-  for await (const _ of linesOf(batch.inputs)) total++; // all are checked before the first is submitted
-  const results = new Results(batch.out);
+  const inputs = createHash("sha256");
+  // all are checked before the first is submitted
+  for await (const { input } of linesOf(batch.inputs)) {
+    inputs.update(`${JSON.stringify(input)}\n`);
+    total++;
+  }
+  const results = new Results(batch.out, { endpoint: batch.endpoint, inputs: inputs.digest("hex") });
   const bar = terminal.bar(total, results.count);
   const running = new Set<Promise<void>>();
   try {
@@ -43,8 +49,13 @@ export async function runBatch(
       if (running.size >= batch.atOnce) await Promise.race(running);
     }
     await Promise.all(running);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const { exit, message } = error;
+    throw new Failure(exit, `${message} What has ended is in ${batch.out}: the same command goes on from there.`);
   } finally {
     bar.end();
+    results.leave();
   }
   results.close();
   return { count: results.count, failed: results.failed };
@@ -75,9 +86,17 @@ function inputIn(file: string, no: number, text: string): object {
   throw new Failure(exits.usage, `Line ${no} of ${file} must be a JSON object, the input of a job.`);
 }
 
+/** Refusals that say something of the input, and nothing of the other lines. */
+const ofInput: ReadonlySet<number> = new Set([400, 413, 422]);
+
 async function runLine(calls: Calls, { endpoint }: Batch, { no, input }: Line, results: Results): Promise<void> {
   // the same key leads to the same job, so that nothing runs twice
-  const { id, status, expired } = await submitted(calls, endpoint, input, `${results.id}-${no}`);
+  const job = await submitted(calls, endpoint, input, `${results.id}-${no}`).catch((error: unknown) => {
+    if (!(error instanceof Failure) || !ofInput.has(error.status ?? 0)) throw error;
+    results.add({ line: no, status: "REFUSED", error: error.message });
+  });
+  if (!job) return;
+  const { id, status, expired } = job;
   if (expired) {
     results.add({ line: no, id, status, error: "its result is not kept any more: the batch was taken up too late" });
     return;

@@ -24,7 +24,8 @@ export function deployCommand(program: Command, tools: Tools): void {
     .addHelpText(
       "after",
       `
-Deploying again changes what differs: workers are replaced if what they are made of has changed, and jobs that wait stay.
+Deploying again changes what differs: workers are replaced if their code or what they are made of has changed, and jobs
+that wait stay. A setting that millrace.toml does not name stays as it is; variables are replaced as a whole.
 
 millrace.toml, of which every line is optional:
   name = "shout"

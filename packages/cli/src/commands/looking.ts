@@ -2,6 +2,7 @@ import type { Endpoint, LogLine, ReleaseView, ScalingDecision, Worker } from "@m
 import { eventsOf } from "@millrace/api/client";
 import { ago, shortName, span } from "@millrace/api/words";
 import type { Command } from "commander";
+import { count } from "../count.js";
 import { endpointId } from "../endpoints.js";
 import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
@@ -115,13 +116,13 @@ function logs(program: Command, tools: Tools): void {
     )
     .argument("<endpoint>", "its name or id")
     .option("-f, --follow", "go on as it comes")
-    .option("--tail <lines>", "how many of the last lines", "100")
+    .option("--tail <lines>", "how many of the last lines (default: 100)", count)
     .option("--since <time>", "only lines from then on: 10m, 2h, or an RFC 3339 time")
     .option("--job <job>", "only lines that belong to this job")
     .addHelpText("after", examples("millrace logs shout -f", "millrace logs shout --since 10m --job 7f3a…"))
     .action(async (given: string, options: LogOptions, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
-      const query = new URLSearchParams({ format: "ndjson", tail: options.tail });
+      const query = new URLSearchParams({ format: "ndjson", tail: String(options.tail ?? 100) });
       if (options.since) query.set("since", options.since);
       if (options.job) query.set("jobId", options.job);
       if (options.follow) query.set("follow", "true");
@@ -149,7 +150,7 @@ function logs(program: Command, tools: Tools): void {
 
 interface LogOptions {
   readonly follow?: true;
-  readonly tail: string;
+  readonly tail?: number;
   readonly since?: string;
   readonly job?: string;
 }

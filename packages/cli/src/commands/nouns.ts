@@ -1,3 +1,4 @@
+import type { Prices } from "@millrace/api";
 import type { Command } from "commander";
 import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
@@ -5,6 +6,7 @@ import { readFields } from "../fields.js";
 import { jsonNote } from "../json-note.js";
 import { type Noun, nouns } from "../nouns.js";
 import { find, listOf, type Resource } from "../resources.js";
+import type { Column, Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 /**
@@ -159,14 +161,15 @@ function prices(program: Command, tools: Tools): void {
     .command("price")
     .description("Prices of GPUs, processors, memory and volumes, an hour.")
     .addHelpText("after", examples("millrace price list", update));
+  const show = (terminal: Terminal, table: Prices) => terminal.result(table, terminal.tableText(rowsOf(table), priced));
   group
     .command("list")
+    .alias("get")
     .description("Show the prices.")
     .addHelpText("after", jsonNote("the prices, as GET /v1/prices returns them"))
     .addHelpText("after", examples("millrace price list"))
     .action(async (_: object, command: Command) => {
-      const table = await tools.calls(command).call("GET", "/v1/prices");
-      tools.terminal(command).result(table, pretty(table));
+      show(tools.terminal(command), await tools.calls(command).call<Prices>("GET", "/v1/prices"));
     });
   group
     .command("update")
@@ -178,7 +181,23 @@ function prices(program: Command, tools: Tools): void {
       const calls = tools.calls(command);
       const before = await calls.call<object>("GET", "/v1/prices");
       const fields = await readFields(given, { folder: tools.folder, stdin: tools.streams.in, before: { ...before } });
-      const table = await calls.call("PUT", "/v1/prices", { ...before, ...fields });
-      tools.terminal(command).result(table, pretty(table));
+      show(tools.terminal(command), await calls.call<Prices>("PUT", "/v1/prices", { ...before, ...fields }));
     });
 }
+
+interface Price {
+  readonly of: string;
+  readonly price: number;
+}
+
+const priced: readonly Column<Price>[] = [
+  { title: "an hour of", of: ({ of }) => of },
+  { title: "costs", of: ({ price }) => price },
+];
+
+const rowsOf = ({ gpus, vcpu, memoryGb, volumeGb }: Prices): Price[] => [
+  ...Object.entries(gpus).map(([type, price]) => ({ of: type, price })),
+  { of: "a virtual processor", price: vcpu },
+  { of: "a GB of memory", price: memoryGb },
+  { of: "a GB of a network volume", price: volumeGb },
+];

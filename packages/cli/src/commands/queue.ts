@@ -1,6 +1,7 @@
-import type { HealthBody, StatusBody } from "@millrace/api";
+import { type HealthBody, jobStatuses, type StatusBody } from "@millrace/api";
 import { jobErrorOf, span } from "@millrace/api/words";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
+import { count } from "../count.js";
 import { endpointId } from "../endpoints.js";
 import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
@@ -13,13 +14,13 @@ export function queueCommands(program: Command, tools: Tools): void {
     .description("List an endpoint's jobs, newest first.")
     .addHelpText("after", jsonNote("the requests that GET /v2/{endpoint}/requests returns, as an array"))
     .argument("<endpoint>", "its name or id")
-    .option("--status <status>", "only jobs in this state, such as FAILED")
-    .option("--limit <count>", "how many, 1 to 100", "20")
+    .addOption(new Option("--status <status>", "only jobs in this state").choices(jobStatuses))
+    .option("--limit <count>", "how many, 1 to 100 (default: 20)", count)
     .addHelpText("after", examples("millrace requests shout --status FAILED --limit 5"))
-    .action(async (given: string, options: { status?: string; limit: string }, command: Command) => {
+    .action(async (given: string, options: { status?: string; limit?: number }, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const query = new URLSearchParams({
-        limit: options.limit,
+        limit: String(options.limit ?? 20),
         ...(options.status ? { status: options.status } : {}),
       });
       const { requests } = await calls.call<{ requests: StatusBody[] }>(

@@ -3,6 +3,7 @@ import type { Endpoint, HealthBody, Worker } from "@millrace/api";
 import type { Command } from "commander";
 import type { Calls } from "../calls.js";
 import { examples } from "../examples.js";
+import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";
 import type { Column } from "../terminal.js";
 import type { Tools } from "../tools.js";
@@ -23,13 +24,18 @@ const columns: readonly Column<Row>[] = [
   { title: "endpoint", of: ({ name }) => name },
   { title: "waiting", of: ({ health }) => health.jobs.inQueue },
   { title: "running", of: ({ health }) => health.jobs.inProgress },
-  { title: "completed", of: ({ health }) => health.jobs.completed },
+  { title: "done", of: ({ health }) => health.jobs.completed },
   { title: "failed", of: ({ health }) => health.jobs.failed },
-  { title: "workers idle", of: ({ health }) => health.workers.idle },
-  { title: "busy", of: ({ health }) => health.workers.running },
-  { title: "starting", of: ({ health }) => health.workers.initializing },
   { title: "GPUs", of: ({ gpus }) => gpus },
+  { title: "workers", of: ({ health }) => workersIn(health) },
 ];
+
+/** An endpoint's workers in a few words, such as `2 idle, 1 busy`. */
+function workersIn({ workers }: HealthBody): string {
+  const counts = { idle: workers.idle, busy: workers.running, starting: workers.initializing };
+  const some = Object.entries(counts).filter(([, count]) => count > 0);
+  return some.map(([state, count]) => `${count} ${state}`).join(", ") || "none";
+}
 
 /** The command that shows what goes on, until it is interrupted. */
 export function topCommand(program: Command, tools: Tools): void {
@@ -55,7 +61,15 @@ export function topCommand(program: Command, tools: Tools): void {
       const { createLogUpdate } = await import("log-update");
       const screen = createLogUpdate(out as NodeJS.WriteStream);
       while (!tools.interrupted.aborted) {
-        const { rows, waiting, running, more } = await look(calls);
+        const seen = await look(calls).catch((error: unknown) => {
+          if (!(error instanceof Failure) || (error.exit !== exits.unreachable && !error.isForNow)) throw error;
+          screen(`${terminal.styled("bold", calls.url)}   ${error.message} Trying again.`);
+        });
+        if (!seen) {
+          await sleep(lookMs);
+          continue;
+        }
+        const { rows, waiting, running, more } = seen;
         const gpus = rows.reduce((sum, row) => sum + row.gpus, 0);
         const counts = `${waiting} waiting   ${running} running   ${gpus} GPUs in use`;
         const head = `${calls.url}   ${counts}   ${new Date().toTimeString().slice(0, 8)}`;

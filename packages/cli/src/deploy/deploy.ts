@@ -1,14 +1,16 @@
 import { spawn } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { called } from "../called.js";
+import type { Endpoint } from "@millrace/api";
+import { called, shellWord } from "../called.js";
 import type { Calls } from "../calls.js";
 import { findHandler, type HandlerFile, startCommand } from "../dev/handler.js";
 import { findPython } from "../dev/python.js";
 import { exits, Failure } from "../exit.js";
-import { saveByName } from "../saved.js";
+import { type Saved, saveByName } from "../saved.js";
 import type { Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
+import { codeIn, DeployedCode } from "./code.js";
 import { readConfig } from "./config.js";
 import { fieldsOf } from "./fields.js";
 
@@ -37,28 +39,32 @@ export async function deploy(
   if (image !== undefined) done("image", image);
   const source =
     image === undefined ? await local(tools, terminal, calls, at, done) : { imageName: image, command: [] };
-  const { template, endpoint, isNew, isReplaced } = await saveByName(
-    calls,
-    name,
-    await fieldsOf(calls, config, source),
-  );
+  const saved = await saveByName(calls, name, await fieldsOf(calls, config, source));
+  const { template, isNew } = saved;
+  const hasNewCode = image === undefined && (await isNewCode(tools, calls, folder, saved));
+  const endpoint = hasNewCode
+    ? await calls.call<Endpoint>("POST", `/v1/endpoints/${saved.endpoint.id}/restart`)
+    : saved.endpoint;
   done(`template ${name}`, template.imageName);
-  done(
-    `endpoint ${name}`,
-    `${isNew ? "made" : `version ${endpoint.version}`}, workers ${endpoint.workersMin}–${endpoint.workersMax}`,
-  );
+  const { version, workersMin, workersMax } = endpoint;
+  const how = isNew ? "made" : `version ${version}${hasNewCode ? " with the changed code" : ""}`;
+  done(`endpoint ${name}`, `${how}, workers ${workersMin}–${workersMax}`);
   const url = `${calls.url}/v2/${endpoint.id}`;
   const call = `curl -s ${url}/runsync -H "Authorization: Bearer ${calls.pastedKey}" -d '{"input":{"text":"hello"}}'`;
   terminal.result(
     { name, id: endpoint.id, version: endpoint.version, templateId: template.id, url, isNew },
     endpoint.type === "LB"
       ? `\n  ${calls.url}/lb/${endpoint.id}`
-      : `\n  ${called(tools.env, tools.folder)} run ${name} '{"text":"hello"}'\n  ${call}`,
+      : `\n  ${called(tools.env, tools.folder)} run ${shellWord(name)} '{"text":"hello"}'\n  ${call}`,
   );
-  if (image === undefined && !isReplaced && !terminal.isJson)
-    terminal.say(
-      `\nA running worker keeps the code that it started with. To replace it: millrace endpoint restart ${name}`,
-    );
+}
+
+/** Whether workers of an earlier code must be replaced: the server does not see that the files in a folder change. */
+async function isNewCode(tools: Tools, calls: Calls, folder: string, saved: Saved): Promise<boolean> {
+  const [code, deployed] = [codeIn(folder), new DeployedCode(tools.env, `${calls.url} ${saved.endpoint.id}`)];
+  const isNew = !saved.isNew && !saved.isReplaced && !deployed.is(code);
+  deployed.keep(code);
+  return isNew;
 }
 
 /** The handler in a folder of the server's own machine, or a file that is one, with what it needs. */

@@ -17,6 +17,7 @@ export async function fieldsOf(
   if (gpus && cpus !== undefined) throw new Failure(exits.usage, "Workers have either gpus or cpus, not both.");
   if (scaling.queue_delay !== undefined && scaling.requests_per_worker !== undefined)
     throw new Failure(exits.usage, "Workers are started by either queue_delay or requests_per_worker, not both.");
+  await assertSecrets(calls, env);
   const volumes = await Promise.all((config.volumes ?? []).map((name) => find(calls, kindOf("volume"), name)));
   const registry = config.registry === undefined ? undefined : await find(calls, kindOf("registry"), config.registry);
   const template = {
@@ -45,6 +46,17 @@ export async function fieldsOf(
     flashboot: config.flashboot,
   };
   return { template: given(template), endpoint: given(endpoint) };
+}
+
+/** A worker whose secret is missing does not start: better said here. */
+async function assertSecrets(calls: Calls, env: NonNullable<DeployConfig["env"]>): Promise<void> {
+  const wanted = Object.values(env).flatMap((value) => (typeof value === "object" ? [value.secret] : []));
+  if (wanted.length === 0) return;
+  const known = new Set((await calls.call<{ name: string }[]>("GET", "/v1/secrets")).map(({ name }) => name));
+  const missing = wanted.find((name) => !known.has(name));
+  if (missing === undefined) return;
+  const how = `millrace secret create name=${missing} value=@FILE`;
+  throw new Failure(exits.usage, `There is no secret "${missing}", which env names.`, how);
 }
 
 function scalerOf({ queue_delay: delay, requests_per_worker: requests }: NonNullable<DeployConfig["scaling"]>): Fields {

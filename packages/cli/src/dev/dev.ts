@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { HealthBody, StatusBody } from "@millrace/api";
-import { called } from "../called.js";
+import { called, shellWord } from "../called.js";
 import { type Calls, openCalls } from "../calls.js";
-import type { Env } from "../contexts.js";
+import { type Env, readContexts } from "../contexts.js";
 import { type Exit, exits } from "../exit.js";
 import { outputText, untilEnd } from "../jobs.js";
 import { saveByName } from "../saved.js";
@@ -125,18 +125,25 @@ class Served {
     const { folder, file, name } = this.#handler;
     const words = this.#python ? `${file}, ${this.#python.words}` : file;
     const key = join(folder, ".millrace/api-key");
+    const keyIn = `$(cat ${shellWord(key)})`;
+    // whoever works with another server has it in the environment or in a context
+    const isElsewhere = Boolean(
+      this.#env.MILLRACE_API_KEY || this.#env.MILLRACE_URL || readContexts(this.#env).current,
+    );
+    const here = isElsewhere ? `MILLRACE_URL=${engine.url} MILLRACE_API_KEY="${keyIn}" ` : "";
     const lines = [
       "",
       `  ${this.#terminal.styled("bold", "Millrace")}  ${engine.url}  ${name}  ${words}`,
       "",
       "  In another terminal:",
-      `    cd ${folder} && ${millrace} run ${name} '{"text":"hello"}'`,
-      `    curl -s ${engine.url}/v2/${this.endpoint}/runsync -H "Authorization: Bearer $(cat ${key})" -d '{"input":{"text":"hello"}}'`,
+      `    cd ${shellWord(folder)} && ${here}${millrace} run ${shellWord(name)} '{"text":"hello"}'`,
+      `    curl -s ${engine.url}/v2/${this.endpoint}/runsync -H "Authorization: Bearer ${keyIn}" -d '{"input":{"text":"hello"}}'`,
       "",
       "  A saved file replaces the worker. Ctrl-C ends it; jobs that wait are kept.",
       "",
     ];
-    if (!this.#terminal.isJson) for (const line of lines) this.#terminal.print(line);
+    if (this.#terminal.isJson) this.#told("dev.ready", { url: engine.url, endpointId: this.endpoint, name });
+    else for (const line of lines) this.#terminal.print(line);
   }
 
   /** Replaces the worker by one that runs the changed files. */
@@ -168,10 +175,15 @@ class Served {
     return `${running === 1 ? " after its job" : " after the running jobs"}${hint}`;
   }
 
+  /** An event among those of the engine, for programs. */
+  #told(event: string, fields: object): void {
+    this.#terminal.print(JSON.stringify({ level: "info", time: Date.now(), event, ...fields }));
+  }
+
   /** A line among those of the engine. */
   #event(mark: string, style: "dim" | "yellow", text: string): void {
     if (this.#terminal.isJson) {
-      this.#terminal.print(JSON.stringify({ event: "dev.changed", msg: text }));
+      this.#told("dev.changed", { msg: text });
       return;
     }
     const time = this.#terminal.styled("dim", new Date().toTimeString().slice(0, 8));

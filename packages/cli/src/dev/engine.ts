@@ -1,11 +1,13 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { shellWord } from "../called.js";
 import { exits, Failure } from "../exit.js";
+import { devMark } from "../server.js";
 import type { Streams } from "../terminal.js";
 
 /** A server of this command's own. */
@@ -41,6 +43,7 @@ const lookMs = 25;
 export async function startEngine(options: EngineOptions): Promise<Engine> {
   mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
   writeFileSync(join(options.dataDir, ".gitignore"), "*\n");
+  writeFileSync(join(options.dataDir, devMark), "");
   for (let tries = 1; ; tries++) {
     const port = options.port ?? (await freePort());
     const { engine, said } = await startAt(port, options);
@@ -110,6 +113,7 @@ async function startAt(
     async stop() {
       child.kill("SIGTERM");
       await ended;
+      rmSync(addressFile, { force: true }); // nothing answers there any more
     },
   };
   return { engine, said };
@@ -127,7 +131,7 @@ function isServed(dataDir: string): Failure {
   return new Failure(
     exits.failed,
     `A millrace dev already serves ${folder}: send its jobs there, or stop it first.`,
-    `cd ${folder} && millrace run NAME INPUT`,
+    `cd ${shellWord(folder)} && millrace run NAME INPUT`,
   );
 }
 

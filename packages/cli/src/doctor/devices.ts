@@ -7,6 +7,8 @@ import type { Finding } from "./finding.js";
 
 const timeoutMs = 15_000; // a sleeping driver takes seconds to wake
 const engineMs = 3_000;
+const dockerd = "/usr/bin/dockerd";
+const start = "sudo systemctl start docker";
 
 /** The Docker engine, the GPUs, and whether containers can be given them. `devices`: where the kernel lists what is plugged in. */
 export async function containersAndGpus(
@@ -35,8 +37,13 @@ async function docker(env: Env, folder: string): Promise<Finding> {
   const why = { denied: "may not be used by this user", off: "is not running", none: "does not answer" }[found.no];
   const mend = {
     denied: "sudo usermod -aG docker $USER && newgrp docker",
-    off: "sudo systemctl start docker",
-    none: socket === undefined ? `docker --host ${host} version` : "sudo apt install docker.io",
+    off: start,
+    none:
+      socket === undefined
+        ? `docker --host ${host} version`
+        : existsSync(dockerd)
+          ? start
+          : "sudo apt install docker.io",
   }[found.no];
   return { what, is: "missing", words: `the engine at ${host} ${why}: images as workers, and pods, need one`, mend };
 }
