@@ -2,14 +2,14 @@
 import { runScale } from "../../scripts/kubernetes/scale-run.mjs";
 import { entry, unmeasured } from "../entries.mjs";
 
-const endpoints = 100;
+const endpoints = 300;
 const workersOfEach = 7;
 const [database] = ["sqlite"];
 
 export const row = {
   name: "cluster",
   databases: [database],
-  words: "700 workers in a Kubernetes cluster with simulated nodes: starts, processor time, memory, trouble",
+  words: "2,100 workers in a Kubernetes cluster with simulated nodes: starts, processor time, memory, trouble",
   async measure({ onRound, isQuick }) {
     if (process.getuid?.() !== 0) return [unmeasured(database, "workers in a Kubernetes cluster", "it needs root")];
     const size = isQuick ? { endpoints: 10, workersOfEach } : { endpoints, workersOfEach };

@@ -155,6 +155,12 @@ env: { TOKEN: { secret: hf } }
   it("refuses a folder for another machine's server, and one with neither handler nor image", async () => {
     expect(await run("deploy", ".")).toMatchObject({ exit: 2, err: expect.stringContaining("There is no handler.ts") });
     expect(await run("deploy", ".", "--build")).toMatchObject({ exit: 2, err: expect.stringMatching(/no Dockerfile/) });
+    write("Dockerfile", "FROM scratch\n");
+    const noEngine = { ...toServer(server), DOCKER_HOST: `unix://${folder}/none.sock` };
+    expect(await millrace(["deploy", ".", "--build"], { env: noEngine, folder })).toMatchObject({
+      exit: 1,
+      err: expect.stringContaining("No Docker engine answers here, which would build the image.  millrace doctor"),
+    });
     write("handler.js", handler("x"));
     const env = { ...toServer(server), MILLRACE_URL: server.url.replace("127.0.0.1", "0.0.0.0") };
     expect(await millrace(["deploy", "."], { env, folder })).toMatchObject({

@@ -99,6 +99,18 @@ describe("A worker's end is told in the cluster's words:", () => {
     await remove(endpoint);
   });
 
+  it("somebody has deleted its pod, and its job goes to another worker", { timeout: 180_000 }, async () => {
+    const endpoint = await makeEndpoint(server, image, cpu);
+    await complete(server, endpoint);
+    const id = await submit(server, endpoint, { seconds: 5 });
+    await until(async () => (await statusOf(server, endpoint, id)).status === "IN_PROGRESS");
+    const [worker] = await workersOf(server, endpoint);
+    cluster.kubectl("delete", "pod", `millrace-${worker?.id}`, `--namespace=${namespace}`, "--wait=false");
+    await ended(endpoint, { note: "its pod was deleted by something else", cause: "host" });
+    await until(async () => (await statusOf(server, endpoint, id)).status === "COMPLETED", 90_000);
+    await remove(endpoint);
+  });
+
   it("its node is gone, and its job goes to another node", { timeout: 300_000 }, async () => {
     const endpoint = await makeEndpoint(server, image, cpu);
     await complete(server, endpoint);

@@ -20,7 +20,7 @@ export default async () => {
     process.stdout.write(lines("out", 1)[0]);
     process.stderr.write(lines("err", 1)[0]);
     process.stdout.write(lines("out", 2).join(""));
-    await new Promise((done) => setTimeout(done, 20));
+    await new Promise((done) => setTimeout(done, 60)); // all its lines are read at once below
     const reply = await fetch(process.env.LISTENER, { method: "POST", body: String(n) });
     if ((await reply.text()) === "end") return n;
   }

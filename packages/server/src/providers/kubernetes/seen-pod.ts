@@ -119,9 +119,8 @@ export function exitOf(seen: SeenPod, isOurs: boolean): Exit {
   if (ended.reason === "OOMKilled") return { ...how, note: "it ran out of memory", cause: "memory" };
   if (/^(StartError|ContainerCannotRun)$/.test(ended.reason ?? ""))
     return { ...how, note: `its image could not be started: ${(ended.message ?? "").trim()}`, cause: "image" };
-  // whoever deletes a pod ends its worker by a signal
-  if (seen.goneBy !== undefined && how.signal !== undefined)
-    return { ...how, note: "its pod was deleted by something else", cause: "host" };
+  // whoever deletes a pod ends its worker, which may have exited in order
+  if (seen.goneBy !== undefined) return { ...how, note: "its pod was deleted by something else", cause: "host" };
   if (how.signal === "SIGKILL")
     return { ...how, note: "it was killed (137), as the system does where memory runs out", cause: "memory" };
   return ended.exitCode === 126 || ended.exitCode === 127 ? { ...how, cause: "image" } : how;
