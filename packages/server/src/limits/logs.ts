@@ -25,7 +25,8 @@ export const logs = {
   logParseFactor: 60, // parsing a line of JSON takes as long as searching it for this many texts
   logSecretsMax: 1_000, // newest secrets of jobs masked in a worker's log: each costs every line a search; fits a batch
   jobSecretsOverlap: 1_000, // numbers of noted secrets that are read again: more are not being written at once
-  jobSecretsGapMs: 100, // between two readings of a worker's noted secrets, while it prints
+  jobSecretsGapMs: 100, // between two looks for newly noted secrets, while workers print
+  jobSecretsLateMs: 10_000, // a noted secret is seen by all servers after so long
   jobSecretsRead: 100, // noted secrets of a worker's jobs read in one query
   logHideMs: 2 * second, // a job whose secret must be masked waits this long for the provider; its poll is held
   logPollMs: 100, // between two looks at a followed file

@@ -16,6 +16,8 @@ export interface SecretStore {
   values(ownerNo: number, names: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Notes sealed secrets of jobs that a worker is about to receive; its newest `heldJobsMax` are kept. */
   noteOfJobs(workerNo: number, values: readonly string[]): Promise<void>;
+  /** The number of the newest secret that was noted for any worker; 0 if there is none. */
+  newestOfJobs(): Promise<number>;
   /** The sealed secrets that were noted for a worker after the one with the number `after`, in order. */
   ofJobs(workerNo: number, after: number, limit: number): Promise<JobSecret[]>;
 }

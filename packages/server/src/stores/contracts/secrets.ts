@@ -33,6 +33,7 @@ export function secrets(setting: () => Setting): void {
     const { scene, first } = setting();
     const { secrets, workers } = scene.stores;
     const second = await scene.worker("other000000000");
+    expect(await secrets.newestOfJobs()).toBe(0);
     await secrets.noteOfJobs(first, ["sealed 1", "sealed 2"]);
     await secrets.noteOfJobs(second, ["sealed 3"]);
     await secrets.noteOfJobs(first, []);
@@ -40,6 +41,7 @@ export function secrets(setting: () => Setting): void {
     const valuesOf = async (no: number, after = 0, limit = 10_000) =>
       (await secrets.ofJobs(no, after, limit)).map(({ value }) => value);
     expect(await valuesOf(first)).toEqual(["sealed 1", "sealed 2", "sealed 4"]);
+    expect(await secrets.newestOfJobs()).toBe((await secrets.ofJobs(first, 0, 5)).at(-1)?.no);
     const [one] = await secrets.ofJobs(first, 0, 1);
     expect(await valuesOf(first, one!.no, 1)).toEqual(["sealed 2"]);
     const many = Array.from({ length: limits.heldJobsMax }, (_, n) => `many ${n}`);

@@ -49,6 +49,15 @@ export function secretStore(runner: Runner): SecretStore {
         sql.deleteFrom("job_secret").where("no", "in", old).compile(),
       ]);
     },
+    newestOfJobs: async () => {
+      const [row] = await runner.read(
+        sql
+          .selectFrom("job_secret")
+          .select((eb) => eb.fn.max("no").as("no"))
+          .compile(),
+      );
+      return Number(row?.no ?? 0);
+    },
     ofJobs: (workerNo, after, limit) => {
       const query = sql.selectFrom("job_secret").select(["no", "value"]).where("worker_no", "=", workerNo);
       return runner.read(query.where("no", ">", after).orderBy("no").limit(limit).compile());
