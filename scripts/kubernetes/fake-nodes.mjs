@@ -101,7 +101,7 @@ export async function fakeNodes(cluster, count, workers) {
           signal: closing.signal,
           bodyTimeout: 0,
         });
-        for await (const line of linesIn(body, 2 ** 22)) {
+        for await (const line of linesIn(body, () => 2 ** 22)) {
           const { type, object } = JSON.parse(line.toString());
           if (type === "ADDED" || type === "MODIFIED") void tellUntilHeard(object);
           else if (type === "DELETED") workers?.stop(object.metadata.uid);
