@@ -85,6 +85,6 @@ it.each([
 
 it("An address that is none is wrong use", async () => {
   const env = { MILLRACE_URL: "garbage", MILLRACE_API_KEY: "mr_x" };
-  const refused = { exit: 2, err: expect.stringContaining('MILLRACE_URL is "garbage", which is no address.') };
+  const refused = { exit: 2, err: expect.stringContaining('MILLRACE_URL is "garbage", which is not an address.') };
   expect(await millrace(["endpoint", "list"], { env })).toMatchObject(refused);
 });

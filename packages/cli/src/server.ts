@@ -24,7 +24,7 @@ export function findServer(env: Env, folder: string, named?: string, { isToStay 
   if (named !== undefined) return ofContext(contexts, named);
   const { MILLRACE_URL: url, MILLRACE_API_KEY: key } = env;
   if (url && !URL.canParse(url))
-    throw new Failure(exits.usage, `MILLRACE_URL is "${url}", which is no address.`, `MILLRACE_URL=${usualUrl}`);
+    throw new Failure(exits.usage, `MILLRACE_URL is "${url}", which is not an address.`, `MILLRACE_URL=${usualUrl}`);
   const context = current === undefined ? undefined : ofContext(contexts, current);
   if (key) return { url: url || (context?.url ?? urlOf(env)), key, from: "MILLRACE_API_KEY" };
   if (context && !url) return context;

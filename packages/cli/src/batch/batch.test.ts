@@ -97,5 +97,5 @@ it("Files that cannot be used are named in words", async () => {
   await expect(runLines(["{}"], [], { to: join(folder, "none/results.jsonl") })).rejects.toThrow(/cannot be written/);
   await expect(runLines(["{}"], [revoked])).rejects.toThrow();
   writeFileSync(out(), "garbage\n");
-  await expect(runLines(["{}"], [])).rejects.toThrow(/Line 1 of .* is no result of a batch/);
+  await expect(runLines(["{}"], [])).rejects.toThrow(/Line 1 of .* is not a result of a batch/);
 });

@@ -51,8 +51,9 @@ export async function runBatch(
     await Promise.all(running);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const { exit, message } = error;
-    throw new Failure(exit, `${message} What has ended is in ${batch.out}: the same command goes on from there.`);
+    const { exit, message, hint } = error;
+    const why = `${message} What has ended is in ${batch.out}: the same command goes on from there.`;
+    throw new Failure(exit, why, hint);
   } finally {
     bar.end();
     results.leave();

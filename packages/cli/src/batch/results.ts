@@ -105,7 +105,7 @@ export class Results {
     try {
       return JSON.parse(line) as Result;
     } catch {
-      throw new Failure(exits.usage, `Line ${n} of ${this.#file} is no result of a batch: name another file.`);
+      throw new Failure(exits.usage, `Line ${n} of ${this.#file} is not a result of a batch: name another file.`);
     }
   }
 

@@ -48,7 +48,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     const port = options.port ?? (await freePort());
     const { engine, said } = await startAt(port, options);
     if (engine) return engine;
-    if (said.includes("uses the data directory")) throw isServed(options.dataDir);
+    if (said.includes("uses the data directory")) throw servedAlready(options.dataDir);
     // another program may have taken the port meanwhile
     if (options.port !== undefined || tries === triesMost || (await isFree(port)))
       throw new Failure(exits.failed, `The engine could not start: ${said}`);
@@ -119,14 +119,14 @@ async function startAt(
   return { engine, said };
 }
 
-/** Tells whether a file was written since; undefined if there is none. */
+/** Differs after each writing of a file; undefined if there is none. */
 function markOf(file: string): string | undefined {
   const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.ino} ${stats.mtimeNs}`;
 }
 
 /** Why an engine cannot start whose folder has one already, and how to speak to that one. */
-function isServed(dataDir: string): Failure {
+function servedAlready(dataDir: string): Failure {
   const folder = dirname(dataDir);
   return new Failure(
     exits.failed,
