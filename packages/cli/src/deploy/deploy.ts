@@ -108,7 +108,7 @@ async function build(folder: string, name: string, terminal: Terminal): Promise<
     child.once("close", end);
   });
   if (code === 0) return image;
-  if (code === null || /docker daemon/i.test(errors))
+  if (code === null || /connect to the docker daemon|docker daemon running/i.test(errors))
     throw new Failure(exits.failed, "No Docker engine answers here, which would build the image.", "millrace doctor");
   throw new Failure(exits.failed, `The image could not be built:\n${errors.trimEnd()}\n`, `docker build ${folder}`);
 }
