@@ -198,6 +198,7 @@ describe("A pod", () => {
     const volume = join(pods.scene.directory, "volumes", `pod-${pod.id}`);
     await pods.scene.until(() => existsSync(volume));
     const { row } = pods.workerOf(pod.id);
+    pods.scene.provider.killEnds = false; // its container outlives even that
     expect((await pods.http.call("DELETE", `/v1/pods/${pod.id}`)).status).toBe(204);
     await refused(pods.http.get(`/v1/pods/${pod.id}`), 404, /no pod/);
     await pods.passed(2 * limits.podVolumesGapMs);
