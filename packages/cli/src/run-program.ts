@@ -10,15 +10,17 @@ export function runProgram(
     cwd,
     env,
     stdio: ["ignore", "pipe", "pipe"],
-    ...(timeoutMs === undefined ? {} : { timeout: timeoutMs, killSignal: "SIGKILL" }),
   });
+  // not spawn's own `timeout`: its timer runs on, and holds this process, where the program cannot be started
+  const late = timeoutMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), timeoutMs);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
-  return new Promise((done) => {
+  const ended = new Promise<{ readonly code: number | null; readonly output: string }>((done) => {
     child.once("error", ({ message }) => done({ code: null, output: message }));
     child.once("exit", (_, signal) => {
       if (signal !== null) done({ code: 1, output: output.trim() || `ended by ${signal}` });
     });
     child.once("close", (code) => done({ code: code ?? 1, output: output.trim() }));
   });
+  return ended.finally(() => clearTimeout(late));
 }
