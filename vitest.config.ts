@@ -18,6 +18,7 @@ const inProcess = filesOf("fast").filter((file) => !firstOfAll.includes(file));
 /** What takes longest begins first: else all would wait for it in the end. */
 const longest = [
   "tests/faults/faults.test.ts",
+  "tests/faults/faults-postgres.test.ts",
   "tests/servers/silence.test.ts",
   "tests/gpu/inventory.test.ts",
   "tests/servers/starting.test.ts",

@@ -109,16 +109,39 @@ export const crowds = [
   "tests/faults/openai-readers.test.ts",
 ];
 
-/** Tests that take long, or need a machine to themselves: containers, browsers, environments of packages, fuzzing, floods, power cuts, deployment. */
+/** Servers of one database that are lost, cut off, suspended, or come too late: most of these wait until it is noticed. */
+const losses = [
+  "tests/faults/faults-postgres.test.ts",
+  "tests/faults/server-loss.test.ts",
+  "tests/faults/wall-clock.test.ts",
+  "tests/servers/database.test.ts",
+  "tests/servers/owners.test.ts",
+  "tests/servers/pods.test.ts",
+  "tests/servers/silence.test.ts",
+  "tests/servers/starting.test.ts",
+];
+
+/**
+ * Tests that take long, or need a machine to themselves: containers, browsers, environments of packages, fuzzing, floods,
+ * lost servers, power cuts, deployment, what pages tell, older databases.
+ */
 const machine = [
   ...crowds,
+  ...losses,
   "tests/cli/dev-python.test.ts",
+  "tests/cli/examples.test.ts",
+  "tests/compat/queue-clients.test.ts",
   "tests/deploy/**",
   "tests/docker/**",
   "tests/docs/guide/guide.test.ts",
+  "tests/docs/guide/postgres.test.ts",
   "tests/docs/guide/readme.test.ts",
   "tests/docs/guide/start.test.ts",
+  "tests/docs/webhooks.test.ts",
   "tests/examples/containers.test.ts",
+  "tests/gpu/inventory.test.ts",
+  "tests/migrate/**",
+  "packages/server/src/stores/postgres/contract-debian.test.ts",
   "tests/faults/disk.test.ts",
   "tests/faults/hostile-json.test.ts",
   "tests/faults/hostile-wire.test.ts",

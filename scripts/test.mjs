@@ -35,7 +35,7 @@ const clients = join(cache, "clients");
 
 const usage = `Usage: npm test [-- path …]             the tests that need no separate machine
        npm run test:fast [-- path …]    only the tests that need nothing but Node.js
-       npm run test:machine [-- path …] containers, fuzzing, floods, power cuts, deployment
+       npm run test:machine [-- path …] containers, clusters, fuzzing, floods, lost servers, power cuts, deployment
 
 With paths, or parts of paths, exactly the matching test files run, whatever their kind. Missing packages that these
 files need are installed first, if this user may install them. The last line is \`N passed, N failed\`. In a whole

@@ -1,0 +1,3 @@
+import { nothingIsLostOn } from "./campaign/judged.js";
+
+nothingIsLostOn("postgres");
