@@ -104,6 +104,7 @@ describe.concurrent("a start", () => {
     const file = join(dataDir, "api-key");
     const key = readFileSync(file, "utf8").trim();
     await until(() => first.log().includes(file), 10_000);
+    for (const line of first.log().trim().split("\n")) expect(JSON.parse(line), line).toHaveProperty("event");
     expect(first.log()).not.toContain(key); // logs have more readers than operators
     const target = { url, key };
     const endpoints = (await call(target, "GET", "/v1/endpoints")).body;

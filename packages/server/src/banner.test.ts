@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { banner } from "./banner.js";
+import { banner, namedFacts } from "./banner.js";
 import { readConfig } from "./config.js";
 
 const url = "http://127.0.0.1:8000";
@@ -51,5 +51,16 @@ describe("The text that a start prints", () => {
     expect(text).not.toContain("/data/api-key");
     expect(text).toMatch(/API key +the one that the first server of this database keeps/);
     expect(text).toContain('-H "Authorization: Bearer $MILLRACE_API_KEY"');
+  });
+
+  it("is told to programs by name, without a key", () => {
+    const config = readConfig({ MILLRACE_DATA_DIR: "/data" });
+    const facts = namedFacts(config, { millrace: made, isTerminal: false, demo: undefined });
+    expect(facts).toMatchObject({
+      dashboard: dashboardUrl,
+      data: "/data",
+      "API key": "made, and kept in /data/api-key",
+    });
+    expect(JSON.stringify(facts)).not.toContain("mr_made");
   });
 });

@@ -10,7 +10,7 @@ interface Started {
   readonly isTerminal: boolean;
 }
 
-/** What a start prints: the addresses, where the key is, the first job, and a command to paste. */
+/** What a start prints for people: the addresses, where the key is, the first job, and a command to paste. */
 export function banner(config: Config, started: Started): string {
   const { millrace, demo } = started;
   const { url } = millrace;
@@ -19,17 +19,7 @@ export function banner(config: Config, started: Started): string {
   const lines = [
     "",
     `  Millrace is ready at ${url}`,
-    `    dashboard     ${millrace.dashboardUrl}`,
-    `    queue API     ${url}/v2`,
-    `    management    ${url}/v1`,
-    `    GraphQL       ${url}/graphql`,
-    `    API pages     ${url}/docs`,
-    `    data          ${config.dataDir}`,
-    `    runtime       Node.js ${process.versions.node}`,
-    ...keyLines(config, started),
-    ...webhookLines(config),
-    ...hostLines(config),
-    ...jobLines(started),
+    ...facts(config, started).map(([name, words]) => `    ${name.padEnd(13)} ${words}`),
     "",
     `  Try it:  curl -s ${url}/${call} -H "Authorization: Bearer ${pasted(config, started)}"${input}`,
     "",
@@ -37,15 +27,38 @@ export function banner(config: Config, started: Started): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** The same for programs, by name. */
+export const namedFacts = (config: Config, started: Started): Readonly<Record<string, string>> =>
+  Object.fromEntries(facts(config, started));
+
+type Fact = readonly [name: string, words: string];
+
+const facts = (config: Config, started: Started): Fact[] => {
+  const { url, dashboardUrl } = started.millrace;
+  return [
+    ["dashboard", dashboardUrl],
+    ["queue API", `${url}/v2`],
+    ["management", `${url}/v1`],
+    ["GraphQL", `${url}/graphql`],
+    ["API pages", `${url}/docs`],
+    ["data", config.dataDir],
+    ["runtime", `Node.js ${process.versions.node}`],
+    ...keyFacts(config, started),
+    ...webhookFacts(config),
+    ...hostFacts(config),
+    ...jobFacts(started),
+  ];
+};
+
 const keyFile = ({ dataDir }: Config): string => `${dataDir}/api-key`;
 
-function keyLines(config: Config, { millrace, isTerminal }: Started): string[] {
+function keyFacts(config: Config, { millrace, isTerminal }: Started): Fact[] {
   const { key, newKey } = millrace;
   if (key === undefined)
-    return ["    API key       the one that the first server of this database keeps in its data directory"];
+    return [["API key", "the one that the first server of this database keeps in its data directory"]];
   if (newKey === undefined) return [];
-  if (!isTerminal) return [`    API key       made, and kept in ${keyFile(config)}`];
-  return [`    API key       ${newKey}   (shown once; kept in ${keyFile(config)})`];
+  if (!isTerminal) return [["API key", `made, and kept in ${keyFile(config)}`]];
+  return [["API key", `${newKey}   (shown once; kept in ${keyFile(config)})`]];
 }
 
 /** The key in the command to paste: the shell reads it from its file. */
@@ -54,17 +67,17 @@ function pasted(config: Config, { millrace, isTerminal }: Started): string {
   return isTerminal && millrace.newKey !== undefined ? millrace.newKey : `$(cat ${keyFile(config)})`;
 }
 
-const webhookLines = ({ webhookPrivate }: Config): string[] =>
+const webhookFacts = ({ webhookPrivate }: Config): Fact[] =>
   webhookPrivate
-    ? ["    webhooks      may go to private addresses (MILLRACE_WEBHOOK_PRIVATE=off if others may submit jobs)"]
+    ? [["webhooks", "may go to private addresses (MILLRACE_WEBHOOK_PRIVATE=off if others may submit jobs)"]]
     : [];
 
-const hostLines = ({ hostNames }: Config): string[] =>
-  hostNames === undefined ? ["    host names    all are accepted (list yours in MILLRACE_HOST_NAMES)"] : [];
+const hostFacts = ({ hostNames }: Config): Fact[] =>
+  hostNames === undefined ? [["host names", "all are accepted (list yours in MILLRACE_HOST_NAMES)"]] : [];
 
-function jobLines({ demo }: Started): string[] {
+function jobFacts({ demo }: Started): Fact[] {
   if (!demo) return [];
   const { status, delayTime, executionTime, output } = demo.job;
   const times = `${delayTime} ms of waiting and ${executionTime} ms of work`;
-  return [`    first job     ${status} after ${times}: ${JSON.stringify(output)}`];
+  return [["first job", `${status} after ${times}: ${JSON.stringify(output)}`]];
 }

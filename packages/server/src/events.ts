@@ -5,6 +5,7 @@ import type { Exit } from "./domain/workers/worker.js";
 /** Everything noteworthy that happens, for logs and metrics. Never contains secrets or payloads. */
 export type MillraceEvent =
   | { type: "server.started"; url: string }
+  | { type: "server.ready"; url: string; facts: Readonly<Record<string, string>> }
   | { type: "server.stopping"; signal: string }
   | { type: "server.warning"; message: string; error?: unknown }
   | { type: "request.failed"; requestId: string; route: string; error: unknown }

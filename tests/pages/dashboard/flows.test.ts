@@ -22,7 +22,7 @@ const follow = (page: Page, name: string) => page.getByRole("main").getByRole("l
 
 describe("The first start", () => {
   const dashboard = useDashboard({ MILLRACE_API_KEY: "", MILLRACE_RATE_LIMITS: "off" });
-  const linkOf = (log: string) => /dashboard +(http\S+)/.exec(log)?.[1]?.replace(dashboard.server.url, "") ?? "";
+  const linkOf = (log: string) => /"dashboard":"(http[^"]+)"/.exec(log)?.[1]?.replace(dashboard.server.url, "") ?? "";
 
   it("prints a link that signs in once, and leaves no token in the address", async () => {
     const link = linkOf(dashboard.server.log());

@@ -27,11 +27,14 @@ const door = await openDoor(config.host, config.port).catch((error: NodeJS.Errno
 });
 
 // the rest is loaded only now: from here on the port replies 503 instead of refusing connections
-const [{ assemble, StartError }, { runDemo }, { banner }] = await Promise.all([
-  import("../assemble.js"),
-  import("../demo.js"),
-  import("../banner.js"),
-]);
+const [{ assemble, StartError }, { runDemo }, { banner, namedFacts }, { isForPeople }, { eventLog }] =
+  await Promise.all([
+    import("../assemble.js"),
+    import("../demo.js"),
+    import("../banner.js"),
+    import("./terminal.js"),
+    import("../telemetry/log.js"),
+  ]);
 
 const onFatal = (error: Error) =>
   giveUp(`The disk failed, nothing more is accepted: ${error.message}. Start the service again.`, 1);
@@ -63,4 +66,9 @@ const demo =
     ? await runDemo(millrace.url, millrace.key).catch(() => undefined)
     : undefined;
 const isTerminal = process.stdout.isTTY === true;
-if (signals === 0 && config.banner) process.stdout.write(banner(config, { millrace, demo, isTerminal }));
+const started = { millrace, demo, isTerminal };
+if (signals === 0 && config.banner) {
+  if (isForPeople(config)) process.stdout.write(banner(config, started));
+  // asked for by its own setting, whatever the level of the rest
+  else eventLog("info")({ type: "server.ready", url: millrace.url, facts: namedFacts(config, started) });
+}

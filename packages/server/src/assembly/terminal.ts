@@ -19,10 +19,14 @@ export interface EventOutput {
   close(): Promise<void>;
 }
 
+/** Whether what is printed is for a person at a terminal, or for a program. */
+export const isForPeople = ({ logFormat }: Pick<Config, "logFormat">): boolean =>
+  logFormat === "lines" || (logFormat === "auto" && process.stdout.isTTY === true);
+
 /** Lines for a person at a terminal, JSON lines for a program. */
-export function openEventOutput({ logFormat, logLevel, packageAdvice }: Config, clock: Clock): EventOutput {
-  const isForPeople = logFormat === "lines" || (logFormat === "auto" && process.stdout.isTTY === true);
-  if (!isForPeople || logLevel === "silent")
+export function openEventOutput(config: Config, clock: Clock): EventOutput {
+  const { logLevel, packageAdvice } = config;
+  if (!isForPeople(config) || logLevel === "silent")
     return { emit: eventLog(logLevel), connect: () => {}, close: async () => {} };
   let parts: LogParts | undefined;
   const { emit } = new TerminalLog({

@@ -102,6 +102,7 @@ export function lineOf(
     case "webhook.failing":
       return { kind: "attention", text: `webhooks to ${event.receiverOrigin} keep failing: ${event.error}` };
     case "server.started":
+    case "server.ready":
     case "request.served":
     case "job.expired":
       return undefined;
