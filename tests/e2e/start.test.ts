@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -143,4 +143,12 @@ it("A Node.js that is too old is told which one is needed", async (test) => {
   // 20 would otherwise fail while it links this file: `node:module` has fewer names there
   const main = readFileSync(join(root, "packages/server/dist/main.js"), "utf8");
   expect(main).not.toMatch(/import \{[^}]*\} from "node:module"/);
+
+  const program = join(root, "packages/cli/dist/main.js");
+  const command = spawnSync(process.execPath, [program, "doctor"], {
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+  });
+  expect(command).toMatchObject({ status: 1, stderr: "millrace needs Node.js 22.19 or newer; this is 20.19.0.\n" });
+  expect(readFileSync(program, "utf8")).not.toMatch(/^import/m); // what it names is linked only afterwards
 });

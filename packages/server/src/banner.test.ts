@@ -55,7 +55,7 @@ describe("The text that a start prints", () => {
 
   it("is told to programs by name, without a key", () => {
     const config = readConfig({ MILLRACE_DATA_DIR: "/data" });
-    const facts = namedFacts(config, { millrace: made, isTerminal: false, demo: undefined });
+    const facts = namedFacts(config, { millrace: made, demo: undefined });
     expect(facts).toMatchObject({
       dashboard: dashboardUrl,
       data: "/data",

@@ -27,9 +27,9 @@ export function banner(config: Config, started: Started): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** The same for programs, by name. */
-export const namedFacts = (config: Config, started: Started): Readonly<Record<string, string>> =>
-  Object.fromEntries(facts(config, started));
+/** The same for programs, by name, and never with the key. */
+export const namedFacts = (config: Config, started: Omit<Started, "isTerminal">): Readonly<Record<string, string>> =>
+  Object.fromEntries(facts(config, { ...started, isTerminal: false }));
 
 type Fact = readonly [name: string, words: string];
 
