@@ -1,7 +1,10 @@
 #!/usr/bin/env node
+import nodeModule from "node:module";
+import { join } from "node:path";
+
 /**
  * The oldest Node.js that our libraries run on; in a clone, `npx millrace` brings a newer one. Older ones must load this
- * file to say so: import nothing here that they lack.
+ * file to say so: import no name from `node:` that they lack.
  */
 const oldestNode = [22, 19] as const;
 
@@ -10,4 +13,8 @@ if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]))
   process.stderr.write(`millrace needs Node.js ${oldestNode.join(".")} or newer; this is ${process.versions.node}.\n`);
   process.exit(1);
 }
-await import("./command-line.js");
+// before the rest is loaded, and not in a folder for temporary files, where others could put what we would run
+nodeModule.enableCompileCache(join(import.meta.dirname, ".compile-cache"));
+const { readAbout } = await import("@millrace/server/about");
+const { runCommandLine } = await import("./command-line.js");
+await runCommandLine(readAbout(process.env.MILLRACE_COMMIT));
