@@ -1,4 +1,5 @@
 import { callerMutants } from "./caller-mutants.mjs";
+import { managementMutants } from "./management-mutants.mjs";
 import { storeMutants } from "./store-mutants.mjs";
 import { workerMutants } from "./worker-mutants.mjs";
 
@@ -8,4 +9,4 @@ import { workerMutants } from "./worker-mutants.mjs";
  * the folder whose tests run first (by default the stores'), `database` the database that a campaign uses (by default
  * SQLite).
  */
-export const mutants = [...storeMutants, ...workerMutants, ...callerMutants];
+export const mutants = [...storeMutants, ...workerMutants, ...callerMutants, ...managementMutants];

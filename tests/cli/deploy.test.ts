@@ -98,6 +98,35 @@ env: { TOKEN: { secret: hf } }
     });
   });
 
+  it("puts back to its default what a file named before and names no more, and leaves the rest", async () => {
+    write("handler.js", handler("x"));
+    const all = 'gpus = ["NVIDIA L4"]\ntimeout = 60\ndisk_gb = 9\nplace = "machines"\nflashboot = true\n';
+    write(
+      "millrace.toml",
+      `${all}[scaling]\nworkers_max = 2\nidle_timeout = 77\nrequests_per_worker = 3\n[env]\nA = "1"\n`,
+    );
+    const { id, templateId } = await json("deploy", ".");
+    await run("endpoint", "update", id, "workersMin=1", "workersMax=4"); // by hand, which the file overrules where it speaks
+    write("millrace.toml", "[scaling]\nworkers_max = 2\n");
+    await json("deploy", ".");
+    const endpoint = await json("endpoint", "get", id);
+    expect(endpoint).toMatchObject({
+      gpuTypeIds: [],
+      executionTimeoutMs: 600_000,
+      idleTimeout: 5,
+      scalerType: "QUEUE_DELAY",
+      scalerValue: 4,
+      workersMax: 2,
+      workersMin: 1,
+    });
+    expect(endpoint).not.toHaveProperty("place");
+    expect(endpoint.name).not.toMatch(/ -fb$/);
+    expect(await json("template", "get", templateId)).toMatchObject({ env: {}, containerDiskInGb: 50 });
+    await run("endpoint", "update", id, "idleTimeout=33");
+    await json("deploy", ".");
+    expect(await json("endpoint", "get", id)).toMatchObject({ idleTimeout: 33 });
+  });
+
   it("refuses a secret that does not exist, and CPUs for workers with GPUs, before anything is saved", async () => {
     write("handler.js", handler("x"));
     write("millrace.toml", 'env = { TOKEN = { secret = "nope" } }\n');

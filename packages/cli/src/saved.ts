@@ -6,6 +6,12 @@ import { exits, Failure } from "./exit.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** What is saved of a template and its endpoint: absent keeps, null clears. */
+export interface SavedFields {
+  readonly template: Fields;
+  readonly endpoint: Fields;
+}
+
 /** What a save by name has done. */
 export interface Saved {
   readonly endpoint: Endpoint;
@@ -15,23 +21,28 @@ export interface Saved {
   readonly isReplaced: boolean;
 }
 
-/** Creates the template and the endpoint of this name, or brings those that exist up to date. */
+/**
+ * Creates the template and the endpoint of this name, or brings those that exist up to date. `update`: what to save of
+ * an endpoint that exists, if not all of the fields.
+ */
 export async function saveByName(
   calls: Calls,
   name: string,
-  fields: { template: Fields; endpoint: Fields },
+  fields: SavedFields,
+  update: (id: string) => SavedFields = () => fields,
 ): Promise<Saved> {
   const before = (await listEndpoints(calls)).find((each) => each.name === name || each.name === `${name} -fb`);
-  const { computeType: _, ...changes } = fields.endpoint;
   if (before) assertSameKind(before, fields.endpoint);
+  const changes = before ? update(before.id) : fields;
   const templates = await calls.call<Template[]>("GET", "/v1/templates");
   const known = templates.find((each) => each.name === name);
   const template = await (known
-    ? calls.call<Template>("PATCH", `/v1/templates/${known.id}`, fields.template)
+    ? calls.call<Template>("PATCH", `/v1/templates/${known.id}`, changes.template)
     : calls.call<Template>("POST", "/v1/templates", { name, isServerless: true, ...fields.template }));
   try {
+    const { computeType: _, ...ofEndpoint } = changes.endpoint;
     const endpoint = await (before
-      ? calls.call<Endpoint>("PATCH", `/v1/endpoints/${before.id}`, { ...changes, templateId: template.id })
+      ? calls.call<Endpoint>("PATCH", `/v1/endpoints/${before.id}`, { ...ofEndpoint, templateId: template.id })
       : calls.call<Endpoint>("POST", "/v1/endpoints", { name, ...fields.endpoint, templateId: template.id }));
     return { endpoint, template, isNew: before === undefined, isReplaced: before?.version !== endpoint.version };
   } catch (error) {

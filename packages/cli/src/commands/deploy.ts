@@ -25,7 +25,8 @@ export function deployCommand(program: Command, tools: Tools): void {
       "after",
       `
 Deploying again changes what differs: workers are replaced if their code or what they are made of has changed, and jobs
-that wait stay. A setting that millrace.toml does not name stays as it is; variables are replaced as a whole.
+that wait stay. A setting that millrace.toml named when it was last deployed from here, and names no more, goes back to its
+default; others stay as they are. Variables are replaced as a whole.
 
 millrace.toml, of which every line is optional:
   name = "shout"

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { configFolder, type Env } from "../contexts.js";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 
 const filesMost = 20_000;
 /** What is installed or made from the rest. */
@@ -25,29 +24,3 @@ export function codeIn(folder: string): string {
 }
 
 const byName = (one: { name: string }, other: { name: string }): number => (one.name < other.name ? -1 : 1);
-
-/** The code that was last deployed to each endpoint from here. */
-export class DeployedCode {
-  readonly #file: string;
-  readonly #endpoint: string;
-
-  constructor(env: Env, endpoint: string) {
-    this.#file = join(configFolder(env), "deployed.json");
-    this.#endpoint = endpoint;
-  }
-
-  is = (code: string): boolean => this.#all()[this.#endpoint] === code;
-
-  keep(code: string): void {
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
-    writeFileSync(this.#file, `${JSON.stringify({ ...this.#all(), [this.#endpoint]: code }, undefined, 2)}\n`);
-  }
-
-  #all(): Readonly<Record<string, string>> {
-    try {
-      return JSON.parse(readFileSync(this.#file, "utf8")) as Record<string, string>;
-    } catch {
-      return {}; // then workers are replaced once more than they need be
-    }
-  }
-}

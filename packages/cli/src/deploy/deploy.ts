@@ -7,11 +7,12 @@ import type { Calls } from "../calls.js";
 import { findHandler, type HandlerFile, startCommand } from "../dev/handler.js";
 import { findPython } from "../dev/python.js";
 import { exits, Failure } from "../exit.js";
-import { type Saved, saveByName } from "../saved.js";
+import { saveByName } from "../saved.js";
 import type { Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
-import { codeIn, DeployedCode } from "./code.js";
+import { codeIn } from "./code.js";
 import { readConfig } from "./config.js";
+import { DeployedHere, withDefaults } from "./deployed.js";
 import { fieldsOf } from "./fields.js";
 
 export interface DeployOptions {
@@ -39,9 +40,14 @@ export async function deploy(
   if (image !== undefined) done("image", image);
   const source =
     image === undefined ? await local(tools, terminal, calls, at, done) : { imageName: image, command: [] };
-  const saved = await saveByName(calls, name, await fieldsOf(calls, config, source));
+  const deployed = new DeployedHere(tools.env, calls.url);
+  const fields = await fieldsOf(calls, config, source);
+  const saved = await saveByName(calls, name, fields, (id) => withDefaults(deployed.at(id), fields));
   const { template, isNew } = saved;
-  const hasNewCode = image === undefined && (await isNewCode(tools, calls, folder, saved));
+  // the server does not see that the files in a folder change
+  const code = image === undefined ? codeIn(folder) : undefined;
+  const hasNewCode = code !== undefined && !isNew && !saved.isReplaced && deployed.at(saved.endpoint.id).code !== code;
+  deployed.keep(saved.endpoint.id, fields, code);
   const endpoint = hasNewCode
     ? await calls.call<Endpoint>("POST", `/v1/endpoints/${saved.endpoint.id}/restart`)
     : saved.endpoint;
@@ -57,14 +63,6 @@ export async function deploy(
       ? `\n  ${calls.url}/lb/${endpoint.id}`
       : `\n  ${called(tools.env, tools.folder)} run ${shellWord(name)} '{"text":"hello"}'\n  ${call}`,
   );
-}
-
-/** Whether workers of an earlier code must be replaced: the server does not see that the files in a folder change. */
-async function isNewCode(tools: Tools, calls: Calls, folder: string, saved: Saved): Promise<boolean> {
-  const [code, deployed] = [codeIn(folder), new DeployedCode(tools.env, `${calls.url} ${saved.endpoint.id}`)];
-  const isNew = !saved.isNew && !saved.isReplaced && !deployed.is(code);
-  deployed.keep(code);
-  return isNew;
 }
 
 /** The handler in a folder of the server's own machine, or a file that is one, with what it needs. */
