@@ -6,11 +6,13 @@ import { linesIn } from "../../packages/server/dist/providers/kubernetes/lines.j
 
 const merge = "application/merge-patch+json";
 
+const large = { cpu: "128", memory: "4Ti", pods: "250", "ephemeral-storage": "64Ti" };
+
 /**
  * Makes `count` nodes in a cluster without any, and plays their kubelets until `end` is called. With `workers`, what runs
- * in their pods is played too.
+ * in their pods is played too. `resources`: what each node has.
  */
-export async function fakeNodes(cluster, count, workers) {
+export async function fakeNodes(cluster, count, workers, resources = large) {
   const access = findAccess({ KUBECONFIG: cluster.kubeconfig }, undefined);
   const { cert, key } = await access.credential();
   const agent = new Agent({ connect: { ca: access.ca, cert, key }, connections: 16 });
@@ -36,10 +38,10 @@ export async function fakeNodes(cluster, count, workers) {
     return Object.fromEntries(data.map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
   };
 
-  const resources = { cpu: "128", memory: "4Ti", pods: "250", "ephemeral-storage": "64Ti" };
   for (let n = 0; n < count; n++) {
     const name = `fake-${n}`;
-    await send("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } });
+    const labels = { "kubernetes.io/hostname": name };
+    await send("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels } });
     const conditions = [{ type: "Ready", status: "True", reason: "KubeletReady", lastHeartbeatTime: new Date() }];
     const status = { capacity: resources, allocatable: resources, conditions };
     await send("PATCH", `/api/v1/nodes/${name}/status`, { status }, merge);

@@ -101,8 +101,9 @@ export class PodStart {
 
   /** Makes the pod and waits until it runs; undefined if the cluster has ended it before. */
   async #once(): Promise<SeenPod | undefined> {
-    const { workerId, from } = this.#spec;
+    const { workerId, from, mounts } = this.#spec;
     const { note, reached, signal } = this.#starting;
+    const hasVolume = mounts.length > 0;
     let seen: SeenPod | undefined = seenPod(await this.#made());
     const { uid } = seen;
     if (uid !== this.#uid) this.#isScheduled = false;
@@ -132,7 +133,8 @@ export class PodStart {
         seen = since;
         continue;
       }
-      const waits = waitingFor(seen, from, { scaleUp, noVolume }) ?? `node ${seen.node} starts its container`;
+      const waits =
+        waitingFor(seen, from, { scaleUp, noVolume, hasVolume }) ?? `node ${seen.node} starts its container`;
       // a queue, or a node that is on its way, is worth waiting for
       const isFull = seen.unschedulable !== undefined && !seen.isNominated && !scaleUp?.isAsked;
       note(waits, seen.isScheduled ? undefined : isFull ? "full" : "waiting");

@@ -121,6 +121,18 @@ describe("A pod that waits says", () => {
     );
   });
 
+  it.each([
+    ["the node of its volume is full", "1 Insufficient cpu, 2 node(s) didn't match PersistentVolume's node affinity."],
+    ["the node of its volume's workers is full", "1 Insufficient cpu, 2 node(s) didn't match pod affinity rules."],
+  ])("that its volume keeps it to some nodes, where %s", (_, lacks) => {
+    const seen = seenPod(podWith(unplaced("Unschedulable", `0/3 nodes are available: ${lacks}`)));
+    const words = (hasVolume: boolean) => waitingFor(seen, awaited, { hasVolume });
+    expect(words(true)).toBe(
+      `no node of the cluster that can mount its volume has room for it: 0/3 nodes are available: ${lacks}`,
+    );
+    expect(words(false)).toMatch(/^no node of the cluster has room for it: /);
+  });
+
   it("no credentials that a registry repeats", () => {
     const auth = { username: "someone", password: "word-of-someone" };
     const seen = seenPod(podWith(waiting("ErrImagePull", "denied: someone may not enter with word-of-someone"), "n1"));

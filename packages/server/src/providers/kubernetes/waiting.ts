@@ -24,8 +24,13 @@ const claimTrouble =
 /** The scheduler's words where it waits for a volume, and not for a node. */
 const volumeTrouble = /PersistentVolumeClaim|volume binding|VolumeBinding|binding volumes/i;
 
-/** What else the cluster says of a pod without a node. */
+/** The scheduler's words where a volume keeps a pod to its own node, or to those that may have it. */
+const volumeElsewhere =
+  /PersistentVolume's node affinity|volume node affinity conflict|didn't match pod affinity rules/;
+
+/** What else is known of a pod without a node. */
 interface SaidOfPod {
+  readonly hasVolume?: boolean;
   readonly scaleUp?: ScaleUp | undefined;
   /** Why its volume cannot be mounted, in words. */
   readonly noVolume?: string | undefined;
@@ -33,17 +38,18 @@ interface SaidOfPod {
 
 /** What a pod that has not started waits for, in words; undefined if nothing special. */
 export function waitingFor(seen: SeenPod, { image, auth }: Awaited, said: SaidOfPod = {}): string | undefined {
-  const { scaleUp, noVolume } = said;
+  const { scaleUp, noVolume, hasVolume } = said;
   if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
   const isOfVolume = seen.unschedulable === undefined || volumeTrouble.test(seen.unschedulable);
   if (noVolume !== undefined && !seen.isScheduled && isOfVolume) return inOneLine(noVolume);
   if (seen.unschedulable !== undefined) {
     const lacks = inOneLine(seen.unschedulable);
     if (claimTrouble.test(lacks)) return `its volume cannot be mounted yet: ${lacks}`;
-    if (scaleUp?.isAsked)
-      return `no node of the cluster has room for it, and its autoscaler has asked for one: ${lacks}`;
+    const kept = hasVolume && volumeElsewhere.test(lacks) ? " that can mount its volume" : "";
+    const full = `no node of the cluster${kept} has room for it`;
+    if (scaleUp?.isAsked) return `${full}, and its autoscaler has asked for one: ${lacks}`;
     const none = scaleUp ? `; its autoscaler adds none: ${inOneLine(scaleUp.words)}` : "";
-    return `no node of the cluster has room for it: ${lacks}${none}`;
+    return `${full}: ${lacks}${none}`;
   }
   const { reason = "", message = "" } = seen.waiting ?? {};
   if (cannotPull.test(reason))
