@@ -8,7 +8,7 @@ import { readLogFiles } from "../log-files/reading.js";
 import { LineTimes, storedLine } from "../log-files/stored-line.js";
 import { type Cluster, statusOf } from "./api-server/cluster.js";
 import { linesIn } from "./lines.js";
-import { LogPosition } from "./log-position.js";
+import { type KeptEnd, LogPosition } from "./log-position.js";
 
 /** A pod's log, and where it is kept. */
 interface PodLogParts {
@@ -78,17 +78,20 @@ export class PodLog {
   leave = (): void => this.#leaving.abort();
 
   async #run(): Promise<void> {
-    const { logsDir, workerId } = this.#parts;
-    this.#position = new LogPosition(await lastTimeIn(logsDir, workerId));
+    const { logsDir, workerId, isLate } = this.#parts;
+    const kept = await keptEnd(logsDir, workerId);
+    if (kept) this.#times.next(kept.lastUs);
+    this.#position = new LogPosition(kept, isLate ? limits.podLogBackMs * 1_000 : 0);
     this.#file = new LogFile(logPath(logsDir, workerId));
-    if (this.#parts.isLate) await this.#read(false).catch(() => {});
+    if (isLate) await this.#read(false).catch(() => {});
     this.#caughtUp();
     let ms: number = limits.logPassMs;
     for (let lastTries = limits.podLogLastTries; lastTries > 0 && !this.#leaving.signal.aborted; ) {
       const wasOver = this.#over.signal.aborted;
       if (wasOver) lastTries--;
       try {
-        await this.#read(!wasOver);
+        const follows = !wasOver && !this.#position.isSeeking;
+        await this.#read(follows);
         if (wasOver) return;
         ms = limits.logPassMs;
       } catch (error) {
@@ -133,6 +136,10 @@ export class PodLog {
       realTime.cancel(late);
       stream.destroy();
     }
+    if (follow || !this.#position.isSeeking) return;
+    // the kubelet has rotated what is kept away, or it is of an earlier pod
+    this.#position.giveUp();
+    await this.#read(false);
   }
 
   /** A line is masked before it is cut: a secret may begin before its end. */
@@ -168,13 +175,28 @@ function comparable(time: string): string | undefined {
   return `${utc}.${fraction.padEnd(9, "0")}`;
 }
 
-/** The time of the last line that is kept already: what follows it was said while nobody read. */
-async function lastTimeIn(logsDir: string, workerId: string): Promise<string> {
-  const query = { tail: 1, signal: new AbortController().signal };
-  for await (const [line] of readLogFiles(logsDir, workerId, query, () => true)) {
-    const us = line?.atUs ?? 0;
-    const ms = new Date(Math.floor(us / 1_000)).toISOString().slice(0, 23);
-    return `${ms}${String(us % 1_000).padStart(3, "0")}999`;
+/** The end of what is kept already: what follows was said while nobody read. Undefined if nothing is. */
+async function keptEnd(logsDir: string, workerId: string): Promise<KeptEnd | undefined> {
+  let kept: KeptEnd | undefined;
+  for (const tail of [2, limits.podLogSoughtLines]) {
+    const query = { tail, signal: new AbortController().signal };
+    for await (const lines of readLogFiles(logsDir, workerId, query, () => true))
+      kept = endOf(
+        lines.map(({ atUs }) => atUs),
+        lines.length < tail,
+      );
+    if (!kept || kept.sure) break;
   }
-  return "";
+  return kept;
+}
+
+/**
+ * A line whose own time is not after that of the line above has the next microsecond: see {@link LineTimes}. `isAll`:
+ * there are no lines above these.
+ */
+function endOf(times: readonly number[], isAll: boolean): KeptEnd | undefined {
+  const last = times.at(-1);
+  if (last === undefined) return undefined;
+  const at = times.findLastIndex((us, n) => (n === 0 ? isAll : us !== (times[n - 1] as number) + 1));
+  return { lastUs: last, sure: at < 0 ? undefined : { us: times[at] as number, after: times.length - 1 - at } };
 }
