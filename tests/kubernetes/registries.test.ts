@@ -5,7 +5,7 @@ import { startCluster, type TestCluster } from "../../scripts/kubernetes/cluster
 import { TestRegistry } from "../docker/registry.js";
 import { allWorkersOf, complete, inState, phasesOf } from "../e2e/life.js";
 import { uniqueName } from "../e2e/resources.js";
-import { healthOf, statusOf, submit } from "../e2e/wire.js";
+import { type Body, healthOf, statusOf, submit } from "../e2e/wire.js";
 import { call, makeEndpoint, root, startServer, type TestServer, until } from "../harness.js";
 import { clusterSettings, clusterStartMs, namespace, podsIn } from "./scene.js";
 
@@ -48,6 +48,13 @@ const remove = async (...endpoints: string[]) => {
 
 describe.each(["basic", "bearer"] as const)("An image whose registry asks for credentials (%s)", (scheme) => {
   const secret = `word-of-${scheme}`;
+  /** What clients were told of their jobs. */
+  const statuses: Body[] = [];
+  const seenStatus = async (endpoint: string, id: string): Promise<Body> => {
+    const status = await statusOf(server, endpoint, id);
+    statuses.push(status);
+    return status;
+  };
   /** Takes in a new image, which the node does not have yet. */
   const kept = (name: string) => {
     registry.gate = { scheme, username: "someone", password: secret };
@@ -65,7 +72,7 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
       logs.map(async (path) => (await fetch(`${server.url}${path}`, { headers })).text()),
     );
     const objects = cluster.kubectl("get", "pods,events", `--namespace=${namespace}`, "--output=json");
-    return JSON.stringify([audit, workers, lines, server.log(), objects]);
+    return JSON.stringify([audit, workers, lines, server.log(), objects, statuses]);
   };
   const expectNoneOf = (told: string, ...passwords: string[]) => {
     for (const password of passwords)
@@ -88,8 +95,9 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     // its node has the image now, but not for those without credentials
     const other = await makeEndpoint(server, image, settings);
     const id = await submit(server, other, {});
-    const detail = async (): Promise<string> => (await statusOf(server, other, id)).waitDetail ?? "";
+    const detail = async (): Promise<string> => (await seenStatus(other, id)).waitDetail ?? "";
     await expect.poll(detail).toContain("or asks for credentials");
+    expectNoneOf(await toldOf(endpoint, other), secret);
     await remove(endpoint, other);
   }, 120_000);
 
@@ -109,7 +117,7 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     for (const { endpoint, id, why } of cases) {
       const says = (waitReason: string, words: string) =>
         until(async () => {
-          const now = await statusOf(server, endpoint, id);
+          const now = await seenStatus(endpoint, id);
           return now.waitReason === waitReason && now.waitDetail.includes(words) && now.waitDetail;
         }, 60_000);
       // its first start lasts for a while, and the reason is there from the first attempt on
@@ -128,7 +136,10 @@ describe.each(["basic", "bearer"] as const)("An image whose registry asks for cr
     const change = `mutation { updateRegistryAuth(input: { id: "${auth}", username: "someone", password: "${secret}" }) { id } }`;
     expect((await call(server, "POST", "/graphql", { query: change })).body.data.updateRegistryAuth.id).toBe(auth);
     await until(async () => (await statusOf(server, refused, cases[0]?.id as string)).status === "COMPLETED", 60_000);
-    expectNoneOf(await toldOf(refused, without), wrong, secret);
+    const told = await toldOf(refused, without);
+    for (const words of ["starting", "start_failed", "cannot be pulled yet", "could not be pulled"])
+      expect(told).toContain(words);
+    expectNoneOf(told, wrong, secret);
     await remove(refused, without);
   }, 180_000);
 });
