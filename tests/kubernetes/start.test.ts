@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { writeKubeconfig } from "../../scripts/kubernetes/certificates.mjs";
 import { startCluster, type TestCluster } from "../../scripts/kubernetes/cluster.mjs";
+import { startPostgres } from "../../scripts/postgres.mjs";
 import { freePort, startServer } from "../harness.js";
+import { shared } from "../servers/cluster.js";
 import { clusterSettings, clusterStartMs, namespace } from "./scene.js";
 
 let cluster: TestCluster;
@@ -75,4 +77,39 @@ it("A missing namespace, file or address is named", async () => {
   expect(await said({ MILLRACE_KUBERNETES_CONTEXT: "other" })).toMatch(/no context 'other'/);
   expect(await said({ MILLRACE_KUBERNETES_POD: join(cluster.home, "none.yaml") })).toMatch(/none\.yaml/);
   expect(await said({ MILLRACE_WORKER_URL: "" })).toMatch(/MILLRACE_KUBERNETES needs MILLRACE_WORKER_URL/);
+});
+
+it("Servers of one database whose clusters are in another order say so", { timeout: 120_000 }, async () => {
+  const [name, user] = ["cluster", "user"].map((part) =>
+    cluster.kubectl("config", "view", "--minify", `--output=jsonpath={.contexts[0].context.${part}}`),
+  );
+  cluster.kubectl("create", "namespace", "cloud");
+  for (const [context, within] of [
+    ["rack", namespace],
+    ["cloud", "cloud"],
+  ])
+    cluster.kubectl(
+      "config",
+      "set-context",
+      `${context}`,
+      `--cluster=${name}`,
+      `--user=${user}`,
+      `--namespace=${within}`,
+    );
+  const postgres = await startPostgres();
+  const join = async (MILLRACE_KUBERNETES_CONTEXT: string) =>
+    startServer({
+      ...shared,
+      ...(await clusterSettings(cluster)),
+      MILLRACE_KUBERNETES_NAMESPACE: "",
+      MILLRACE_KUBERNETES_CONTEXT,
+      MILLRACE_DATABASE_URL: postgres.url("postgres"),
+    });
+  const servers = [await join("rack,cloud"), await join("rack,cloud"), await join("cloud,rack")];
+  const unlike = () => servers.map((each) => each.log().split("the clusters of this server are").length - 1);
+  // each of the first two about the third, and not about each other
+  await expect.poll(unlike, { timeout: 20_000 }).toEqual([1, 1, 2]);
+  expect(servers[0]?.log()).toMatch(/are rack, cloud, and those of the server at .* are cloud, rack: all servers need/);
+  for (const each of servers) await each.end();
+  await postgres.end();
 });

@@ -4,6 +4,7 @@ import type { GateReport } from "../domain/scaling/gate-report.js";
 import { limits } from "../limits/index.js";
 import type { Needs, OtherServer } from "../operations/needs.js";
 import type { Server, SharedStore } from "../store/index.js";
+import { clusterComparison } from "./compare-clusters.js";
 import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 
@@ -20,6 +21,8 @@ export function shareStateLoop(
   followTime: (aheadMs: number) => void,
 ): Loop {
   const { registry, clock, here, emit, gate, bell } = needs;
+  const clusters = here.clusters.map(({ name, no }) => ({ name, no }));
+  const compareClusters = clusterComparison(needs);
   let saidAt = 0;
   /** The news last sent to the other servers. */
   let told: ReadonlySet<string> = new Set();
@@ -35,7 +38,7 @@ export function shareStateLoop(
     const report = gate.report();
     const { server } = here;
     const said = await shared.beat({
-      report: { gate: report, ...(server ? { address: server.address } : {}) },
+      report: { gate: report, clusters, ...(server ? { address: server.address } : {}) },
       hosts: here.hosts(),
       now,
       seenAt,
@@ -54,6 +57,7 @@ export function shareStateLoop(
       others.flatMap(({ gate }) => (gate ? [gate] : [])),
       server ? others.flatMap((other) => callable(other, server.address)) : [],
     );
+    compareClusters(others);
     const tells = newsOf(report);
     // the server that scales looks at once, and so do servers whose requests wait for a worker
     if ([...tells].some((each) => !told.has(each))) bell.ringElsewhere("hosts");

@@ -1,5 +1,6 @@
 import type { GateReport } from "../scaling/gate-report.js";
 import { isLoopback } from "../workers/worker-address.js";
+import type { NamedCluster } from "./server-clusters.js";
 
 /** The address at which other servers reach this one. */
 export interface ServerAddress {
@@ -9,10 +10,14 @@ export interface ServerAddress {
   readonly machine?: string;
 }
 
-/** A server's report to the other servers: what waits and runs at its gate, and the address where they reach it. */
+/**
+ * A server's report to the other servers: what waits and runs at its gate, the address where they reach it, and the
+ * clusters that it reaches, in order of preference.
+ */
 export interface ServerReport {
   readonly gate?: GateReport;
   readonly address?: ServerAddress;
+  readonly clusters?: readonly NamedCluster[];
 }
 
 /** Whether one server may call another. A loopback address means the same server only on the same machine. */
