@@ -27,6 +27,7 @@ export class Leases {
   #held: ReadonlySet<string> = new Set();
   #untilAt = 0;
   #resigned = false;
+  #isWatched = false;
 
   constructor(clock: Clock, names: readonly string[] = ownedLoops) {
     this.#clock = clock;
@@ -52,12 +53,19 @@ export class Leases {
   hold(names: ReadonlySet<string>, untilAt: number): void {
     this.#held = this.#resigned ? new Set() : names;
     this.#untilAt = untilAt;
+    if (this.#held.size > 0) this.#watchEnd();
     this.#tell();
   }
 
-  /** Called when the lease could not be renewed. */
-  check(): void {
-    if (this.#clock.now() >= this.#untilAt) this.#tell();
+  /** Tells of the end of what is held when it comes: a renewal may neither succeed nor fail for a long time. */
+  #watchEnd(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    this.#clock.after(Math.max(1, this.#untilAt - this.#clock.now()), () => {
+      this.#isWatched = false;
+      if (this.#clock.now() < this.#untilAt) this.#watchEnd();
+      else this.#tell();
+    });
   }
 
   /** Calls `listener` whenever ownership changes. */

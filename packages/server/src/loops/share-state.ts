@@ -93,7 +93,6 @@ export function shareStateLoop(
         if (isAway) emit({ type: "server.warning", message: "the database is available again" });
         isAway = false;
       } catch (error) {
-        leases.check();
         if (!isAway) emit({ type: "server.warning", message: "the database does not answer; retrying", error });
         isAway = true;
       }

@@ -53,3 +53,14 @@ it("A claim that cannot grow is told of once", async () => {
     ["the claim millrace-volume-v1 has 10G and cannot get the 15 GB of its volume: its class cannot grow"],
   ]);
 });
+
+it("A quota in conflict is no claim: its making is tried again", async () => {
+  const ask = vi.fn(async (method: string) => {
+    if (method === "POST") throw new ClusterRefusal(409, "Conflict", "Operation cannot be fulfilled on resourcequotas");
+    throw new ClusterRefusal(404, "NotFound", "there is none");
+  });
+  const settings = { installation: "a", storageClass: undefined, accessMode: "ReadWriteOnce", cluster: "default" };
+  const claims = new Claims({ ask } as unknown as Cluster, "workers", settings);
+  const made = claims.ensure({ target: "/runpod-volume", volumeId: "v1", path: "", sizeGb: 15 });
+  await expect(made).rejects.toThrow(/resourcequotas/);
+});

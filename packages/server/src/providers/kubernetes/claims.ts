@@ -63,9 +63,9 @@ export class Claims {
     try {
       await this.#cluster.ask("POST", this.#path, { body });
     } catch (error) {
-      // a quota is asked before whether it is there
-      const isThere = statusOf(error) === 409 || (statusOf(error) === 403 && (await this.#find(claimOf(volumeId))));
-      if (!isThere) throw error;
+      // a quota, which may itself be in conflict, is asked before whether it is there
+      const mayBeThere = statusOf(error) === 409 || statusOf(error) === 403;
+      if (!mayBeThere || !(await this.#find(claimOf(volumeId)))) throw error;
       await this.#enlarge(claimOf(volumeId), sizeGb);
     }
   }

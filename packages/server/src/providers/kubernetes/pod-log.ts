@@ -9,6 +9,7 @@ import { LineTimes, storedLine } from "../log-files/stored-line.js";
 import { type Cluster, statusOf } from "./api-server/cluster.js";
 import { linesIn } from "./lines.js";
 import { type KeptEnd, LogPosition } from "./log-position.js";
+import { containerName } from "./pod.js";
 
 /** A pod's log, and where it is kept. */
 interface PodLogParts {
@@ -108,7 +109,7 @@ export class PodLog {
   async #read(follow: boolean): Promise<void> {
     const { cluster, path } = this.#parts;
     const { signal } = this.#leaving;
-    const query = { timestamps: true, follow, sinceTime: this.#position.resume() };
+    const query = { container: containerName, timestamps: true, follow, sinceTime: this.#position.resume() };
     const stream = await cluster.stream(path, { query, signal, silenceMs: follow ? 0 : limits.clusterAnswerMs });
     // the stream of a pod that has ended does, too, unless its node is gone
     const ending = () => {

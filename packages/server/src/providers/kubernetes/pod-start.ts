@@ -6,7 +6,7 @@ import { type ImageSpec, left, StartFailed, type Starting, StartUnsure } from ".
 import { ClusterRefusal, isAway, statusOf } from "./api-server/cluster.js";
 import { isOfAttempt } from "./pod.js";
 import type { PodWatch } from "./pod-watch.js";
-import { isOverdue, type Pods } from "./pods.js";
+import { isOverdue, type Pods, SecretRefused } from "./pods.js";
 import type { ScaleUps } from "./scale-ups.js";
 import { exitOf, isOver, type SeenPod, seenPod } from "./seen-pod.js";
 import { Patience, waitingFor } from "./waiting.js";
@@ -174,7 +174,7 @@ export class PodStart {
       } catch (error) {
         // a quota or a policy is asked before whether there is one of that name, which may hold the last of it
         const mayBeThere = error instanceof ClusterRefusal && (error.reason === "AlreadyExists" || isDenied(error));
-        if (!mayBeThere) throw error;
+        if (!mayBeThere || error instanceof SecretRefused) throw error;
         refusal = error;
       }
       this.#assertWanted();
@@ -208,7 +208,8 @@ const isDenied = (error: unknown): boolean =>
 function isClusters(error: unknown): string {
   if (isAway(error)) return (error as Error).message;
   if (!(error instanceof ClusterRefusal)) throw error;
-  if (isDenied(error)) return `the cluster does not admit its pod: ${error.message}`;
+  const what = error instanceof SecretRefused ? "its pod's secret" : "its pod";
+  if (isDenied(error)) return `the cluster does not admit ${what}: ${error.message}`;
   if (error.status === 404 || error.status === 409 || error.status === 401) return `the cluster: ${error.message}`;
-  throw new StartFailed(`the cluster refuses its pod: ${error.message}`, "start");
+  throw new StartFailed(`the cluster refuses ${what}: ${error.message}`, "start");
 }

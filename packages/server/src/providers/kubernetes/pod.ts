@@ -36,7 +36,7 @@ export const isOfAttempt = ({ metadata, spec: made }: Pod, spec: ImageSpec): boo
 
 /** The name of the secret that a pod takes its environment from. */
 export const environmentOf = (spec: PodSpec | undefined): string | undefined =>
-  spec?.containers[0]?.envFrom?.[0]?.secretRef?.name;
+  spec?.containers.find(({ name }) => name === containerName)?.envFrom?.[0]?.secretRef?.name;
 
 export const containerName = "worker";
 export const workerLabel = "millrace.worker";

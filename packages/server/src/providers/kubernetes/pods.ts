@@ -2,7 +2,7 @@ import type { Pod, Secret } from "kubernetes-types/core/v1.js";
 import { realTime, type Signal } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Connect, ImageSpec } from "../../provider.js";
-import { type Cluster, statusOf } from "./api-server/cluster.js";
+import { type Cluster, ClusterRefusal, statusOf } from "./api-server/cluster.js";
 import { execIn } from "./api-server/exec.js";
 import { forwardPort } from "./api-server/port-forward.js";
 import type { Claims } from "./claims.js";
@@ -11,6 +11,13 @@ import type { SeenPod } from "./seen-pod.js";
 
 const background = { propagationPolicy: "Background" };
 const merge = "application/merge-patch+json";
+
+/** The cluster refuses a secret of a worker, whose pod it has admitted. */
+export class SecretRefused extends ClusterRefusal {
+  constructor({ status, reason, message }: ClusterRefusal) {
+    super(status, reason, message);
+  }
+}
 
 /** The pods of workers in a namespace, with their secrets. */
 export class Pods {
@@ -49,7 +56,7 @@ export class Pods {
 
   /**
    * Makes a worker's pod, and then its secrets, which go with it: until they are there, it waits for them. Rejects with
-   * status 409 if there is a pod of that name.
+   * status 409 if there is a pod of that name, and with {@link SecretRefused} if the pod was made and is removed again.
    */
   async make(spec: ImageSpec): Promise<Pod> {
     await Promise.all(spec.mounts.map((mount) => this.#claims?.ensure(mount)));
@@ -58,7 +65,7 @@ export class Pods {
       for (const body of secretsOf(spec, pod, this.#settings)) await this.#makeSecret(body);
     } catch (error) {
       await this.kill(spec.workerId, pod.metadata?.uid).catch(() => {});
-      throw error;
+      throw error instanceof ClusterRefusal ? new SecretRefused(error) : error;
     }
     return pod;
   }

@@ -27,6 +27,11 @@ describe("A pod that has ended is seen with how it ended:", () => {
     ["by a signal", ended(139), { signal: "SIGSEGV" }],
     ["without memory", ended(137, "OOMKilled"), { signal: "SIGKILL", cause: "memory" }],
     ["killed, but not by us", ended(137), { signal: "SIGKILL", cause: "memory" }],
+    [
+      "killed because it did not stop",
+      { ...ended(137), reason: "DeadlineExceeded" },
+      { signal: "SIGKILL", cause: "host", note: expect.stringContaining("within its grace") },
+    ],
     ["without its program", ended(127), { code: 127, cause: "image" }],
     [
       "never started",
@@ -50,6 +55,23 @@ describe("A pod that has ended is seen with how it ended:", () => {
     ],
   ])("%s", (_, status, exit) => {
     expect(look(status)).toMatchObject({ state: "ended", exit });
+  });
+
+  it("by its own container, whatever else the cluster has added to it", () => {
+    const proxy = { ...container, name: "istio-proxy", imageID: "sha256:2", state: { running: {} } };
+    const waiting = {
+      ...container,
+      imageID: "",
+      state: { waiting: { reason: "ImagePullBackOff", message: "no such tag" } },
+    };
+    const seen = seenPod(podWith({ phase: "Pending", containerStatuses: [proxy, waiting] }));
+    expect(seen).toMatchObject({ isRunning: false, hasImage: false, waiting: { reason: "ImagePullBackOff" } });
+    const over = { ...container, state: { terminated: { exitCode: 3 } } };
+    expect(look({ phase: "Running", containerStatuses: [proxy, over] })).toMatchObject({
+      state: "ended",
+      exit: { code: 3 },
+    });
+    expect(look({ phase: "Running", containerStatuses: [proxy] })).toMatchObject({ state: "unknown" });
   });
 
   it("once something else has deleted it, which is not its doing", () => {

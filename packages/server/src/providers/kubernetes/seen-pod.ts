@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import type { ContainerStatus, Pod, PodCondition } from "kubernetes-types/core/v1.js";
 import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
 import type { Sighting } from "../../provider.js";
-import { nameOf, workerLabel } from "./pod.js";
+import { containerName, nameOf, workerLabel } from "./pod.js";
 
 /** What matters of a pod as the cluster last told it. */
 export interface SeenPod {
@@ -33,7 +33,8 @@ export interface SeenPod {
 
 export function seenPod(pod: Pod): SeenPod {
   const { metadata = {}, status = {} } = pod;
-  const container = status.containerStatuses?.[0];
+  // what else a cluster adds to its pods, such as a proxy, says nothing of the worker
+  const container = status.containerStatuses?.find(({ name }) => name === containerName);
   const { running, terminated, waiting } = container?.state ?? {};
   const conditions = new Map((status.conditions ?? []).map((each) => [each.type, each]));
   const scheduled = conditions.get("PodScheduled");
@@ -121,6 +122,8 @@ export function exitOf(seen: SeenPod, isOurs: boolean): Exit {
     return { ...how, note: `its image could not be started: ${(ended.message ?? "").trim()}`, cause: "image" };
   // whoever deletes a pod ends its worker, which may have exited in order
   if (seen.goneBy !== undefined) return { ...how, note: "its pod was deleted by something else", cause: "host" };
+  if (how.signal === "SIGKILL" && reason === "DeadlineExceeded")
+    return { ...how, note: "its pod was told to stop, and did not within its grace", cause: "host" };
   if (how.signal === "SIGKILL")
     return { ...how, note: "it was killed (137), as the system does where memory runs out", cause: "memory" };
   return ended.exitCode === 126 || ended.exitCode === 127 ? { ...how, cause: "image" } : how;

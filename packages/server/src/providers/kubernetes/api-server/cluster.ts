@@ -154,7 +154,7 @@ export class Cluster {
       await reply.body.dump();
       reply = await this.#try(method, path, call, await this.#credential(true));
     }
-    if (reply.statusCode < 400) return reply;
+    if (reply.statusCode < 300) return reply;
     throw this.#refusal(reply.statusCode, await reply.body.text().catch(() => ""));
   }
 
@@ -232,16 +232,25 @@ export class Cluster {
     } catch (error) {
       throw this.#away(signal.aborted ? new Error("it does not answer in time") : error);
     }
-    return JSON.parse(Buffer.concat(parts).toString("utf8"));
+    try {
+      return JSON.parse(Buffer.concat(parts).toString("utf8"));
+    } catch {
+      throw this.#away(new Error("its reply is not Kubernetes': something else is at its address"));
+    }
   }
 
   #refusal(status: number, reply: string): Error {
     const text = reply.slice(0, limits.clusterMessageCharsMax);
-    const { reason, message = text } = statusIn(text);
-    // busy, or a server behind it is down: it may be asked again. A 404 without its words is a proxy's
-    if (status === 429 || status >= 500 || (status === 404 && reason === undefined)) {
+    const { reason, message = text, isKubernetes } = statusIn(text);
+    // busy, or a server behind it is down: it may be asked again. What is without its words is a proxy's
+    if (status === 429 || status >= 500 || (status !== 401 && !isKubernetes)) {
       const said = `${status} ${message.slice(0, 200)}`.trim();
-      return new ClusterAway("the cluster cannot do it now", `the cluster at ${this.server} cannot do it now: ${said}`);
+      // what guards the cluster is down, or refuses for now: who waits should read which, and why
+      const its = isKubernetes && /webhook|\bdenied\b/.test(message) ? `: ${message.slice(0, 200)}` : "";
+      return new ClusterAway(
+        `the cluster cannot do it now${its}`,
+        `the cluster at ${this.server} cannot do it now: ${said}`,
+      );
     }
     return new ClusterRefusal(status, reason ?? "", message || `status ${status}`);
   }
@@ -259,11 +268,15 @@ function authorizationOf({ token, basic }: Credential): Record<string, string> {
 }
 
 /** Kubernetes' own words in a refusal; none if a proxy has refused. */
-function statusIn(text: string): { readonly reason?: string; readonly message?: string } {
+function statusIn(text: string): {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly isKubernetes: boolean;
+} {
   try {
     const status = JSON.parse(text) as { readonly kind?: string; readonly reason?: string; readonly message?: string };
-    return status.kind === "Status" ? status : {};
+    return status.kind === "Status" ? { ...status, isKubernetes: true } : { isKubernetes: false };
   } catch {
-    return {};
+    return { isKubernetes: false };
   }
 }
