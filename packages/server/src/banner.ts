@@ -36,7 +36,8 @@ type Fact = readonly [name: string, words: string];
 const facts = (config: Config, started: Started): Fact[] => {
   const { url, dashboardUrl } = started.millrace;
   return [
-    ["dashboard", dashboardUrl],
+    // its link signs in whoever is first: it is no more for journals than the key is
+    ["dashboard", started.isTerminal ? dashboardUrl : `${url}/`],
     ["queue API", `${url}/v2`],
     ["management", `${url}/v1`],
     ["GraphQL", `${url}/graphql`],
