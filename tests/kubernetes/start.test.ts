@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { writeKubeconfig } from "../../scripts/kubernetes/certificates.mjs";
 import { startCluster, type TestCluster } from "../../scripts/kubernetes/cluster.mjs";
 import { startPostgres } from "../../scripts/postgres.mjs";
-import { freePort, startServer } from "../harness.js";
+import { freePort, startServer, type TestServer } from "../harness.js";
 import { shared } from "../servers/cluster.js";
 import { clusterSettings, clusterStartMs, namespace } from "./scene.js";
 
@@ -105,11 +105,18 @@ it("Servers of one database whose clusters are in another order say so", { timeo
       MILLRACE_KUBERNETES_CONTEXT,
       MILLRACE_DATABASE_URL: postgres.url("postgres"),
     });
-  const servers = [await join("rack,cloud"), await join("rack,cloud"), await join("cloud,rack")];
-  const unlike = () => servers.map((each) => each.log().split("the clusters of this server are").length - 1);
-  // each of the first two about the third, and not about each other
-  await expect.poll(unlike, { timeout: 20_000 }).toEqual([1, 1, 2]);
-  expect(servers[0]?.log()).toMatch(/are rack, cloud, and those of the server at .* are cloud, rack: all servers need/);
-  for (const each of servers) await each.end();
-  await postgres.end();
+  const servers: TestServer[] = [];
+  try {
+    for (const contexts of ["rack,cloud", "rack,cloud", "cloud,rack"]) servers.push(await join(contexts));
+    const said = '"message":"the clusters of this server are';
+    const unlike = () => servers.map((each) => each.log().split(said).length - 1);
+    // each of the first two about the third, and not about each other
+    await expect.poll(unlike, { timeout: 20_000 }).toEqual([1, 1, 2]);
+    expect(servers[0]?.log()).toMatch(
+      /are rack, cloud, and those of the server at .* are cloud, rack: all servers need/,
+    );
+  } finally {
+    for (const each of servers) await each.end();
+    await postgres.end();
+  }
 });
