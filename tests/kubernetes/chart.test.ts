@@ -118,10 +118,10 @@ describe("the chart", () => {
         env.map(({ name, value }: { name: string; value?: string }) => [name, value ?? "10.1.2.3"]),
       );
     };
-    const read = (env: Record<string, string>) =>
+    const read = (env: Record<string, string>, podIp = "10.1.2.3") =>
       readConfig({
         ...env,
-        MILLRACE_SERVER_ADDRESS: env.MILLRACE_SERVER_ADDRESS?.replace("$(POD_IP)", "10.1.2.3"),
+        MILLRACE_SERVER_ADDRESS: env.MILLRACE_SERVER_ADDRESS?.replace("$(POD_IP)", podIp),
         MILLRACE_DATABASE_URL: "postgres://database/millrace",
         MILLRACE_API_KEY: "mr_a_key_for_this_test_alone",
         MILLRACE_SEAL_KEY: "00".repeat(32),
@@ -135,6 +135,8 @@ describe("the chart", () => {
       trustProxy: false,
       kubernetes: { namespace: "millrace-workers" },
     });
+    expect(read(environment(), "fd00::7")).toMatchObject({ serverAddress: { host: "fd00::7", port: 8_000 } });
+    expect(read(environment("--set", "settings.MILLRACE_HOST=::"))).toMatchObject({ host: "::" });
     const full = environment(...all());
     expect(full).toMatchObject({ MILLRACE_RATE_LIMITS: "on", MILLRACE_START_TIMEOUT: "1200" });
     expect(read(full)).toMatchObject({ workerUrl: "http://millrace.millrace.svc:80", trustProxy: true });

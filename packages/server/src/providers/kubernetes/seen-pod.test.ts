@@ -21,6 +21,14 @@ const disrupted = (reason: string, status: PodStatus): PodStatus => ({
 });
 const look = (status: PodStatus, isOurs = false) => sightingOf(seenPod(podWith(status)), isOurs);
 
+it.each(["10.0.0.7", "fd00::7"])("A pod that runs is reached at its address: %s", (podIP) => {
+  const status = { phase: "Running", podIP, containerStatuses: [{ ...container, state: { running: {} } }] };
+  expect(look(status)).toMatchObject({
+    state: "running",
+    handle: { network: { reachedFrom: "anywhere", address: podIP } },
+  });
+});
+
 describe("A pod that has ended is seen with how it ended:", () => {
   it.each<[string, PodStatus, object]>([
     ["by itself", ended(3), { code: 3 }],

@@ -1,4 +1,4 @@
-/** A key of these tests alone, and two certificates for it, each its own authority: one names an address, one a name. */
+/** A key of these tests alone, and certificates for it, each its own authority: they name an address, the one of IPv6, and a name. */
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgvtVlbPpF6h9/2hzt
 k0d+CITnQl/YxhPkLtJs37c9o8+hRANCAAQvDw/gDl3zdN2pZBf6GLU4cni1mt6y
@@ -14,6 +14,17 @@ A23tYUTmJe5XRvQXC+m/KyuWfNovPO6n4I42rlH0wkqjZDBiMB0GA1UdDgQWBBRk
 DAvbszAPBgNVHRMBAf8EBTADAQH/MA8GA1UdEQQIMAaHBH8AAAEwCgYIKoZIzj0E
 AwIDSAAwRQIhAJ6vdVVEVQmmSsCvGW3Wh7bzOS4TsMH/x3gDicM3lM0/AiA9gVzH
 rr+HrgdwIhDSIiI7xePMsHjRZqMFIUVEAgaEoQ==
+-----END CERTIFICATE-----`;
+export const forAddressOf6 = `-----BEGIN CERTIFICATE-----
+MIIBpDCCAUqgAwIBAgIUHBbNBtuTxIDbCn6drxNwIMa9IHAwCgYIKoZIzj0EAwIw
+GDEWMBQGA1UEAwwNbWlsbHJhY2UtdGVzdDAgFw0yNjExMjkyMzA4MDlaGA8yMTI2
+MTEwNTIzMDgwOVowGDEWMBQGA1UEAwwNbWlsbHJhY2UtdGVzdDBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABC8PD+AOXfN03alkF/oYtThyeLWa3rKAtAZ5tZU7f1WS
+A23tYUTmJe5XRvQXC+m/KyuWfNovPO6n4I42rlH0wkqjcDBuMB0GA1UdDgQWBBRk
+9ho0z9PH8eVdk6ZAB/dzDAvbszAfBgNVHSMEGDAWgBRk9ho0z9PH8eVdk6ZAB/dz
+DAvbszAPBgNVHRMBAf8EBTADAQH/MBsGA1UdEQQUMBKHEAAAAAAAAAAAAAAAAAAA
+AAEwCgYIKoZIzj0EAwIDSAAwRQIgYWZcNZAVmyMcujuSUXSmVxxK5s4k2arBRB1f
+m2ekecsCIQCOCKaMGiIINiXovPdkFhJWfkrfuV8xB66ha5lStY+tkw==
 -----END CERTIFICATE-----`;
 export const forName = `-----BEGIN CERTIFICATE-----
 MIIBnTCCAUOgAwIBAgIUFue8dsNtLa0RAFlxO5apFxRwpg0wCgYIKoZIzj0EAwIw
