@@ -55,7 +55,10 @@ describe("The text that a start prints", () => {
 
   it("is told to programs by name, without a key", () => {
     const config = readConfig({ MILLRACE_DATA_DIR: "/data" });
-    const facts = namedFacts(config, { millrace: { ...made, dashboardUrl: `${dashboardUrl}#once=token` }, demo: undefined });
+    const facts = namedFacts(config, {
+      millrace: { ...made, dashboardUrl: `${dashboardUrl}#once=token` },
+      demo: undefined,
+    });
     expect(facts).toMatchObject({
       dashboard: dashboardUrl,
       data: "/data",

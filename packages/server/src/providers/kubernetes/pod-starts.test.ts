@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startCluster, type TestCluster } from "../../../../../scripts/kubernetes/cluster.mjs";
+import { TestRegistry } from "../../../../../tests/docker/registry.js";
 import { type ImageSpec, left, type Starting, StartUnsure } from "../../provider.js";
 import { follower } from "../contracts/log-lines.js";
 import { findAccess } from "./api-server/access.js";
@@ -193,3 +194,25 @@ it("A worker is frozen only where that is allowed, and where its image has a she
   const allowed = open(undefined, { freezes: true });
   expect(await allowed.look(workerId)).toMatchObject({ state: "running", handle: { isUnfreezable: true } });
 });
+
+it("An image is not pulled before its credentials are in the cluster, however long that takes", async () => {
+  const registry = await TestRegistry.open();
+  try {
+    registry.gate = { scheme: "basic", username: "someone", password: "word" };
+    const from = { image: registry.keep(cluster, image, "team/late"), auth: { username: "someone", password: "word" } };
+    class SlowCluster extends Cluster {
+      override async ask<T>(...[method, path, call]: Parameters<Cluster["ask"]>): Promise<T> {
+        if (method === "POST" && path.endsWith("/secrets")) await new Promise((over) => setTimeout(over, 2_000));
+        return super.ask(method, path, call);
+      }
+    }
+    const slow = new SlowCluster(findAccess({ KUBECONFIG: cluster.kubeconfig }, undefined));
+    const notes: string[] = [];
+    const signal = new AbortController().signal;
+    const starting: Starting = { note: (words) => notes.push(words), reached: () => {}, signal };
+    await open(undefined, { cluster: slow }).start(spec("secret", { from }), starting);
+    for (const wrong of ["cannot be pulled", "a queue"]) expect(notes.join("\n")).not.toContain(wrong);
+  } finally {
+    await registry.close();
+  }
+}, 60_000);

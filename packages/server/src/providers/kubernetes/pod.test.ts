@@ -32,6 +32,16 @@ describe("A worker's pod", () => {
     });
   });
 
+  it("is kept from nodes until its registry's credentials are there, if it has any", () => {
+    const gatesOf = (of: Partial<ImageSpec>, added: Partial<PodSettings["additions"]> = {}) =>
+      podOf({ ...spec, ...of }, { ...settings, additions: added }).spec?.schedulingGates;
+    const from = { ...spec.from, auth: { username: "someone", password: "word" } };
+    expect(gatesOf({})).toBeUndefined();
+    expect(gatesOf({ from })).toEqual([{ name: "millrace/credentials" }]);
+    expect(gatesOf({ from }, { spec: { schedulingGates: [{ name: "own" }] } })).toHaveLength(2);
+    expect(gatesOf({ from }, { spec: { nodeName: "n1" } })).toBeUndefined();
+  });
+
   it("passes words on as they are, although Kubernetes would replace some", () => {
     expect(container({ command: ["sh", "-c", "echo $(HOME) $$ $X"] })?.args).toEqual([
       "sh",

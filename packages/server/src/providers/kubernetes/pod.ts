@@ -44,6 +44,8 @@ export const installationLabel = "millrace.installation";
 /** Which volumes a pod has mounted. */
 const mountLabel = (volumeId: string): string => `volume.millrace/${volumeId.toLowerCase()}`;
 const hiddenAnnotation = "millrace.hidden";
+/** Keeps a pod from nodes until its registry's credentials are there: without them its image would be asked for in vain. */
+export const credentialsGate = "millrace/credentials";
 
 /** What an operator adds to every pod: metadata, and fields of its specification. */
 export interface PodAdditions {
@@ -122,6 +124,7 @@ export function podOf(spec: ImageSpec, settings: PodSettings): Pod {
       enableServiceLinks: false,
       terminationGracePeriodSeconds: Math.max(1, Math.ceil(graceMs / 1_000)),
       ...pullSecrets(spec, additions.spec),
+      ...gates(spec, additions.spec),
       containers: [container],
       volumes: [...(additions.spec?.volumes ?? []), ...volumesOf(spec)],
     },
@@ -244,6 +247,12 @@ function pullSecrets(spec: ImageSpec, added: Partial<PodSpec> = {}): Pick<PodSpe
   return all.length === 0 ? {} : { imagePullSecrets: all };
 }
 
+function gates({ from }: ImageSpec, added: Partial<PodSpec> = {}): Pick<PodSpec, "schedulingGates"> {
+  // a pod that names its node cannot have any
+  if (!from.auth || added.nodeName !== undefined) return {};
+  return { schedulingGates: [...(added.schedulingGates ?? []), { name: credentialsGate }] };
+}
+
 /** A worker's environment and its registry's credentials, as secrets that go with its pod. */
 export function secretsOf(spec: ImageSpec, pod: Pod, { installation }: PodSettings): Secret[] {
   const { workerId, from, gpuWish } = spec;
@@ -273,7 +282,6 @@ export function secretsOf(spec: ImageSpec, pod: Pod, { installation }: PodSettin
     type: "kubernetes.io/dockerconfigjson",
     stringData: { ".dockerconfigjson": JSON.stringify(config) },
   };
-  // a pod waits for its environment, but an image whose credentials are not there yet is pulled without any
   return [credentials, environment];
 }
 

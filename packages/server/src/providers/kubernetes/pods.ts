@@ -6,11 +6,12 @@ import { type Cluster, ClusterRefusal, statusOf } from "./api-server/cluster.js"
 import { execIn } from "./api-server/exec.js";
 import { forwardPort } from "./api-server/port-forward.js";
 import type { Claims } from "./claims.js";
-import { containerName, environmentOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
+import { containerName, credentialsGate, environmentOf, nameOf, type PodSettings, podOf, secretsOf } from "./pod.js";
 import type { SeenPod } from "./seen-pod.js";
 
 const background = { propagationPolicy: "Background" };
 const merge = "application/merge-patch+json";
+const mergeLists = "application/strategic-merge-patch+json";
 
 /** The cluster refuses a secret of a worker, whose pod it has admitted. */
 export class SecretRefused extends ClusterRefusal {
@@ -55,19 +56,26 @@ export class Pods {
   }
 
   /**
-   * Makes a worker's pod, and then its secrets, which go with it: until they are there, it waits for them. Rejects with
-   * status 409 if there is a pod of that name, and with {@link SecretRefused} if the pod was made and is removed again.
+   * Makes a worker's pod, and then its secrets, which go with it: a pod waits for its environment, and is kept from nodes
+   * until its registry's credentials are there. Rejects with status 409 if there is a pod of that name, and with
+   * {@link SecretRefused} if the pod was made and is removed again.
    */
   async make(spec: ImageSpec): Promise<Pod> {
     await Promise.all(spec.mounts.map((mount) => this.#claims?.ensure(mount)));
     const pod = await this.#cluster.ask<Pod>("POST", this.path, { body: podOf(spec, this.#settings) });
     try {
       for (const body of secretsOf(spec, pod, this.#settings)) await this.#makeSecret(body);
+      if (isHeld(pod)) await this.#letGo(spec.workerId);
     } catch (error) {
       await this.kill(spec.workerId, pod.metadata?.uid).catch(() => {});
       throw error instanceof ClusterRefusal ? new SecretRefused(error) : error;
     }
     return pod;
+  }
+
+  async #letGo(workerId: string): Promise<void> {
+    const body = { spec: { schedulingGates: [{ name: credentialsGate, $patch: "delete" }] } };
+    await this.#cluster.ask("PATCH", `${this.path}/${nameOf(workerId)}`, { body, type: mergeLists, isFollowUp: true });
   }
 
   /** The secret of an earlier pod of this worker may still be there: its removal follows the pod's. */
@@ -142,6 +150,9 @@ export class Pods {
     }
   }
 }
+
+/** Whether a pod is kept from nodes for its credentials. A cluster that knows no gates has dropped this one. */
+const isHeld = ({ spec }: Pod): boolean => spec?.schedulingGates?.some(({ name }) => name === credentialsGate) ?? false;
 
 /** Whether a pod should have gone long ago: its node does not answer. */
 export const isOverdue = ({ goneBy }: SeenPod): boolean =>

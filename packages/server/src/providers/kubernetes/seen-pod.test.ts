@@ -127,7 +127,6 @@ describe("A pod that waits says", () => {
       unplaced("Unschedulable", "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"),
       /^its volume cannot be mounted yet: 0\/1 nodes are available: pod has unbound/,
     ],
-    ["that a queue holds it", unplaced("SchedulingGated", ""), /a queue of the cluster/],
     ["that a secret is missing", waiting("CreateContainerConfigError", 'secret "x" not found'), /secret "x" not found/],
     [
       "what a registry's words mean",
@@ -140,6 +139,16 @@ describe("A pod that waits says", () => {
   ])("%s", (_, status, words) => {
     const isPlaced = !JSON.stringify(status).includes('"False"') && status.conditions !== undefined;
     expect(waitingFor(seenPod(podWith(status, isPlaced ? "n1" : undefined)), awaited)).toMatch(words);
+  });
+
+  it("that a queue holds it, and not that its own credentials are on their way", () => {
+    const words = (...gates: string[]) => {
+      const pod = podWith(unplaced("SchedulingGated", ""));
+      const spec = { containers: [], schedulingGates: gates.map((name) => ({ name })) };
+      return waitingFor(seenPod({ ...pod, spec }), awaited);
+    };
+    expect(words("kueue.x-k8s.io/admission", "millrace/credentials")).toMatch(/a queue of the cluster/);
+    for (const none of [["millrace/credentials"], []]) expect(words(...none)).toBe("the cluster looks for a node");
   });
 
   it("that its volume has no storage only where it waits for that, and not for a node", () => {

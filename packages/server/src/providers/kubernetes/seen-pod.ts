@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import type { ContainerStatus, Pod, PodCondition } from "kubernetes-types/core/v1.js";
 import type { Exit, WorkerHandle } from "../../domain/workers/worker.js";
 import type { Sighting } from "../../provider.js";
-import { containerName, nameOf, workerLabel } from "./pod.js";
+import { containerName, credentialsGate, nameOf, workerLabel } from "./pod.js";
 
 /** What matters of a pod as the cluster last told it. */
 export interface SeenPod {
@@ -52,7 +52,7 @@ export function seenPod(pod: Pod): SeenPod {
     isScheduled: scheduled?.status === "True" || pod.spec?.nodeName !== undefined,
     unschedulable: scheduled?.reason === "Unschedulable" ? (scheduled.message ?? "") : undefined,
     isNominated: status.nominatedNodeName !== undefined && status.nominatedNodeName !== "",
-    isGated: scheduled?.reason === "SchedulingGated",
+    isGated: pod.spec?.schedulingGates?.some(({ name }) => name !== credentialsGate) ?? false,
     disruption: disruption?.status === "True" ? disruption : undefined,
     hasImage: (container?.imageID ?? "") !== "" || running !== undefined || terminated !== undefined,
     waiting: waiting && { reason: waiting.reason ?? "", message: waiting.message ?? "" },
