@@ -1,7 +1,8 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { exits, Failure } from "./exit.js";
+import { makeFolder, reasonOf } from "./files.js";
 
 const database = "millrace.db";
 /** What only this machine's running server needs, or makes anew. */
@@ -18,35 +19,56 @@ export async function backUp(dataDir: string, target: string): Promise<string[]>
   const source = new DatabaseSync(join(dataDir, database), { readOnly: true });
   try {
     await backup(source, join(target, database));
+    chmodSync(join(target, database), 0o600);
+    return [database, ...copyFiles(dataDir, target)];
+  } catch (error) {
+    throw uncopied(error, dataDir, target);
   } finally {
     source.close();
   }
-  chmodSync(join(target, database), 0o600);
-  return [database, ...copyFiles(dataDir, target)];
+}
+
+/** Says why nothing was copied, and empties the target so that the next try may use it. */
+function uncopied(error: unknown, from: string, to: string): Failure {
+  for (const name of readdirSync(to)) rmSync(join(to, name), { force: true });
+  return new Failure(exits.failed, `${from} could not be copied to ${to}: ${reasonOf(error)}.`, "millrace doctor");
 }
 
 /** Makes a data directory from a backup. */
 export function restore(source: string, dataDir: string): string[] {
   if (!existsSync(join(source, database)))
-    throw new Failure(exits.usage, `There is no ${database} in ${source}: it is no backup.`);
-  const check = new DatabaseSync(join(source, database), { readOnly: true });
+    throw new Failure(exits.usage, `There is no ${database} in ${source}: it is no backup.`, "millrace backup FOLDER");
+  const damage = damageOf(join(source, database));
+  if (damage !== undefined)
+    throw new Failure(exits.failed, `${join(source, database)} is damaged: ${damage}.`, "Restore an older backup.");
+  claim(dataDir);
+  try {
+    copyFileSync(join(source, database), join(dataDir, database));
+    chmodSync(join(dataDir, database), 0o600);
+    return [database, ...copyFiles(source, dataDir)];
+  } catch (error) {
+    throw uncopied(error, source, dataDir);
+  }
+}
+
+/** What is wrong with a database; undefined if nothing is. */
+function damageOf(file: string): string | undefined {
+  const check = new DatabaseSync(file, { readOnly: true });
   try {
     const { quick_check: verdict } = check.prepare("PRAGMA quick_check").get() as { quick_check: string };
-    if (verdict !== "ok") throw new Failure(exits.failed, `${join(source, database)} is damaged: ${verdict}`);
+    return verdict === "ok" ? undefined : verdict;
+  } catch (error) {
+    return reasonOf(error);
   } finally {
     check.close();
   }
-  claim(dataDir);
-  copyFileSync(join(source, database), join(dataDir, database));
-  chmodSync(join(dataDir, database), 0o600);
-  return [database, ...copyFiles(source, dataDir)];
 }
 
 /** A new or empty directory, for its owner alone. */
 function claim(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   if (readdirSync(folder).length > 0)
-    throw new Failure(exits.usage, `${folder} is not empty: name a new one, so that nothing is overwritten.`);
+    throw new Failure(exits.usage, `${folder} is not empty.`, "Name a new folder, so that nothing is overwritten.");
   chmodSync(folder, 0o700);
 }
 

@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { exits, Failure } from "./exit.js";
+import { makeFolder, reasonOf } from "./files.js";
 
 /** A server and a key for it. */
 export interface Context {
@@ -33,7 +34,7 @@ export function readContexts(env: Env): Contexts {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return { contexts: {} };
-    throw new Failure(exits.failed, `${file} cannot be read: ${(error as Error).message}`);
+    throw new Failure(exits.failed, `${file} cannot be read: ${reasonOf(error)}.`, "MILLRACE_CONFIG_DIR=FOLDER");
   }
   try {
     const { current, contexts = {} } = JSON.parse(text) as Partial<Contexts>;
@@ -46,7 +47,11 @@ export function readContexts(env: Env): Contexts {
 /** Keeps contexts: the new file replaces the old one as a whole. */
 export function writeContexts(env: Env, contexts: Contexts): void {
   const file = contextsFile(env);
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  writeFileSync(`${file}.new`, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+  makeFolder(dirname(file));
+  try {
+    writeFileSync(`${file}.new`, `${JSON.stringify(contexts, undefined, 2)}\n`, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  } catch (error) {
+    throw new Failure(exits.failed, `${file} cannot be written: ${reasonOf(error)}.`, "MILLRACE_CONFIG_DIR=FOLDER");
+  }
 }

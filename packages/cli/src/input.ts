@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { exits, Failure } from "./exit.js";
+import { reasonOf } from "./files.js";
 
 /** A job's input: JSON as it stands, `@file`, or `-` for standard input. It must be an object. */
 export async function readInput(given: string, stdin: Readable): Promise<object> {
@@ -11,7 +12,11 @@ export async function readInput(given: string, stdin: Readable): Promise<object>
     written =
       given === "-" ? await text(stdin) : given.startsWith("@") ? await readFile(given.slice(1), "utf8") : given;
   } catch (error) {
-    throw new Failure(exits.usage, `${source} cannot be read: ${(error as Error).message}`);
+    throw new Failure(
+      exits.usage,
+      `${source} cannot be read: ${reasonOf(error)}.`,
+      `'{"text":"hello"}', @file.json or -`,
+    );
   }
   let value: unknown;
   try {

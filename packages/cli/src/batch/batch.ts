@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Calls } from "../calls.js";
 import { exits, Failure } from "../exit.js";
+import { reasonOf } from "../files.js";
 import { ended, submitted } from "../jobs.js";
 import type { Terminal } from "../terminal.js";
 import { Results } from "./results.js";
@@ -68,8 +69,9 @@ async function* linesOf(file: string): AsyncGenerator<Line> {
   const stream = createReadStream(file);
   const opened = new Promise<void>((done, fail) => stream.once("open", () => done()).once("error", fail));
   await opened.catch((error: Error) => {
-    throw new Failure(exits.usage, `${file} cannot be read: ${error.message}`);
+    throw new Failure(exits.usage, `${file} cannot be read: ${reasonOf(error)}.`, "--batch inputs.jsonl");
   });
+  if (statSync(file).isDirectory()) throw new Failure(exits.usage, `${file} is a folder.`, "--batch inputs.jsonl");
   for await (const text of createInterface({ input: stream })) {
     no++;
     if (text.trim() !== "") yield { no, input: inputIn(file, no, text) };

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import type { StatusBody } from "@millrace/api";
 import { exits, Failure } from "../exit.js";
+import { reasonOf } from "../files.js";
 
 /** A job's end, as a line of the results; without an id, its input was refused. */
 export interface Result extends Partial<Pick<StatusBody, "id" | "output" | "error">> {
@@ -37,6 +38,8 @@ export class Results {
 
   constructor(file: string, origin: Origin) {
     [this.#file, this.#state] = [file, `${file}.batch`];
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+      throw new Failure(exits.usage, `${file} is a folder.`, "--out results.jsonl");
     const before = this.#before();
     if (existsSync(file) && !before)
       throw new Failure(exits.usage, `${file} has the results of a batch that is done: name another file.`);
@@ -48,7 +51,7 @@ export class Results {
       else writeFileSync(file, "");
     } catch (error) {
       if (error instanceof Failure) throw error;
-      throw new Failure(exits.usage, `${file} cannot be written: ${(error as Error).message}`);
+      throw new Failure(exits.usage, `${file} cannot be written: ${reasonOf(error)}.`, "--out results.jsonl");
     }
   }
 

@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { configFolder, type Env } from "../contexts.js";
 import type { Fields } from "../fields.js";
+import { makeFolder } from "../files.js";
 import type { SavedFields } from "../saved.js";
 
 /** What was last deployed to an endpoint from here: its code, and the fields that its folder's file named. */
@@ -34,7 +35,7 @@ export class DeployedHere {
   keep(endpointId: string, { template, endpoint }: SavedFields, code: string | undefined): void {
     const deployed = { code, template: Object.keys(template), endpoint: Object.keys(endpoint) };
     const all = { ...this.#all(), [`${this.#server} ${endpointId}`]: deployed };
-    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(this.#file));
     writeFileSync(this.#file, `${JSON.stringify(all, undefined, 2)}\n`);
   }
 

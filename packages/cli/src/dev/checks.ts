@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { StatusBody } from "@millrace/api";
 import { span } from "@millrace/api/words";
 import { exits, Failure } from "../exit.js";
+import { reasonOf } from "../files.js";
 import type { Terminal } from "../terminal.js";
 
 /** A job and what must come of it: the `output`, or an `error` that contains a text. */
@@ -29,7 +30,7 @@ function filesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    throw new Failure(exits.usage, `${folder} cannot be read: ${(error as Error).message}`);
+    throw new Failure(exits.usage, `${folder} cannot be read: ${reasonOf(error)}.`, "--test shout/tests");
   }
 }
 

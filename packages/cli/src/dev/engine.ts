@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { shellWord } from "../called.js";
 import { exits, Failure } from "../exit.js";
+import { makeFolder } from "../files.js";
 import { devMark } from "../server.js";
 import type { Streams } from "../terminal.js";
 
@@ -41,7 +42,7 @@ const lookMs = 25;
 
 /** Starts the engine that `npm start` runs, on a data directory of its own. */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
-  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(options.dataDir);
   writeFileSync(join(options.dataDir, ".gitignore"), "*\n");
   writeFileSync(join(options.dataDir, devMark), "");
   for (let tries = 1; ; tries++) {
