@@ -100,7 +100,7 @@ async function commandsPage(documents) {
     return `## ${name}\n\n\`\`\`text\n${help.trim()}\n\`\`\`\n${seen}`;
   };
   const parts = commands.map(part);
-  return `# The command line\n\nIn a clone it is called \`npx millrace\`. A name stands for an id wherever a command asks for one; fields such as \`templateId\` take ids.\n\n\`\`\`text\n${program.help.trim()}\n\`\`\`\n\n${parts.join("\n")}\n## What --json prints\n\nA \`?\` marks what may be absent.\n\n${shapes.page()}`;
+  return `# The command line\n\nIn a clone it is called \`npx millrace\`. A name stands for an id wherever a command asks for one, also in fields such as \`templateId\`.\n\n\`\`\`text\n${program.help.trim()}\n\`\`\`\n\n${parts.join("\n")}\n## What --json prints\n\nA \`?\` marks what may be absent.\n\n${shapes.page()}`;
 }
 
 /** The schema after all migrations. */

@@ -18,7 +18,6 @@ let server: TestServer;
 let folder: string;
 /** A job in the state that a verb is for; that of other verbs has ended. */
 let jobs: Record<"cancel" | "retry" | "other", string>;
-let template: string;
 beforeAll(async () => {
   server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
   folder = mkdtempSync(join(tmpdir(), "millrace-examples-"));
@@ -49,7 +48,6 @@ beforeAll(async () => {
     retry: await made('{"fails":true}'),
     other: await made("{}"),
   };
-  template = JSON.parse((await run("template", "get", "shout", "--json")).out).id;
   const [endpoint] = JSON.parse((await run("endpoint", "list", "--json")).out);
   const webhook = `${server.url}/healthz`;
   await call(server, "POST", `/v2/${endpoint.id}/runsync`, { input: {}, webhook });
@@ -74,7 +72,6 @@ function filledIn(line: string): string {
   return line
     .replace(/ {2,}.*$/, "") // what the example is for
     .replaceAll("7f3a…", jobs[verb ?? "other"])
-    .replaceAll("templateId=…", `templateId=${template}`)
     .replaceAll(/https:\/\/(rack\.example:8000|app\.example)/g, server.url);
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { call, startServer, type TestServer } from "../harness.js";
+import { call, startServer, type TestServer, until } from "../harness.js";
 import { millrace, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
@@ -160,5 +160,92 @@ describe("The commands for resources", () => {
     [["webhook", "list"], 0, "None yet."],
   ])("%j ends with %i", async (words, exit, why) => {
     expect(await run(words)).toMatchObject({ exit, err: expect.stringContaining(why) });
+  });
+});
+
+describe("A name stands for an id in a field:", () => {
+  it("a template's, a volume's and a registry's", async () => {
+    const registry = await json("registry", "create", "name=pull", "username=me", "password=123456");
+    const fields = [`imageName=${folder}`, "containerRegistryAuthId=pull"];
+    const template = await json("template", "create", "name=2026", ...fields);
+    expect(template.containerRegistryAuthId).toBe(registry.id);
+    const one = await json("volume", "create", "name=one", "size=1", "dataCenterId=EU-RO-1");
+    const two = await json("volume", "create", "name=two", "size=1", "dataCenterId=EU-RO-1");
+    const made = await json("endpoint", "create", "name=named", "templateId=2026", "networkVolumeId=one");
+    expect(made).toMatchObject({ templateId: template.id, networkVolumeIds: [one.id] });
+    expect(await json("endpoint", "update", "named", `networkVolumeIds=["two","${one.id}"]`)).toMatchObject({
+      networkVolumeIds: [two.id, one.id],
+    });
+    expect(await json("endpoint", "update", "named", "networkVolumeId=null")).toMatchObject({ networkVolumeIds: [] });
+    const pod = ["name=pod", "templateId=2026", "computeType=CPU", 'dockerStartCmd=["true"]'];
+    expect(await json("pod", "create", ...pod)).toMatchObject({ templateId: template.id });
+    await json("pod", "delete", "pod", "--yes");
+  });
+
+  it("a key's user, and the endpoints that it is for", async () => {
+    const user = await json("user", "create", "name=owner");
+    expect(await json("key", "create", "name=of-owner", "userId=owner")).toMatchObject({ userId: user.id });
+    const { id } = await json("endpoint", "get", "named");
+    const scope = (id: string) => JSON.stringify({ endpoints: [{ id, access: "run" }] });
+    const key = await json("key", "create", "name=of-named", `scope=${scope("named")}`);
+    expect(JSON.stringify(key.scope)).toBe(scope(id));
+  });
+
+  it("of which several are called the same, or none, is refused", async () => {
+    const twin = () => json("volume", "create", "name=twin", "size=1", "dataCenterId=EU-RO-1");
+    const ids = [(await twin()).id, (await twin()).id];
+    const ambiguous = await run(["endpoint", "update", "named", "networkVolumeId=twin"]);
+    expect(ambiguous).toMatchObject({
+      exit: 2,
+      err: expect.stringMatching(/^2 are called "twin": use an id, one of /),
+    });
+    for (const id of ids) expect(ambiguous.err).toContain(id);
+    expect(await run(["endpoint", "create", "name=x", "templateId=20206"])).toMatchObject({
+      exit: 2,
+      err: 'Template "20206" does not exist. Did you mean "2026"?  millrace template list\n',
+    });
+  });
+});
+
+describe("What people read", () => {
+  it.each([
+    [["template", "create", "name=read", "imageName=."], "millrace endpoint create name=read templateId=read"],
+    [["endpoint", "create", "name=read", "templateId=read"], 'millrace run read \'{"text":"hello"}\''],
+    [["endpoint", "update", "read", "workersMax=2"], "millrace endpoint get read"],
+    [["volume", "create", "name=read", "size=1", "dataCenterId=EU-RO-1"], "networkVolumeId=read"],
+    [["secret", "create", "name=read", "value=12345678"], "{{ RUNPOD_SECRET_read }}"],
+    [["registry", "create", "name=read", "username=me", "password=123456"], "containerRegistryAuthId=read"],
+    [["user", "create", "name=read"], "millrace key create name=read userId=read"],
+    [["key", "create", "name=read"], "millrace context add NAME --url http"],
+  ])("of %j is a row, and what to do next", async (words, next) => {
+    const { exit, out } = await run(words.map((word) => (word === "imageName=." ? `imageName=${folder}` : word)));
+    expect(exit).toBe(0);
+    expect(out).toMatch(/^name +\S[^\n]*\nread +\S/);
+    expect(out).toContain(next);
+    expect(out).not.toMatch(/^[{[]/m);
+  });
+
+  it("of a new key and a new user has what is shown only once", async () => {
+    expect((await run(["key", "create", "name=once"])).out).toMatch(/^key {2}mr_\S+\nKeep it now/m);
+    expect((await run(["user", "create", "name=once"])).out).toMatch(/^webhookSecret {2}whsec_\S+\nKeep it now/m);
+  });
+
+  it("of all fields is a line for each, an object's as they are changed", async () => {
+    await json("template", "update", "read", "env.LEVEL=info", 'ports=["8888/http","22/tcp"]');
+    const { out } = await run(["template", "get", "read"]);
+    expect(out).toMatch(/^name +read$/m);
+    expect(out).toMatch(/^env\.LEVEL +info$/m);
+    expect(out).toMatch(/^ports +8888\/http, 22\/tcp$/m);
+    expect(out).toMatch(/^readme +–$/m);
+  });
+
+  it("of a receiver does not call it healthy after a failure", async () => {
+    const { id } = await json("endpoint", "get", "read");
+    const webhook = `${server.url}/v1/nowhere`;
+    await call(server, "POST", `/v2/${id}/runsync`, { input: {}, webhook });
+    await until(async () => (await call(server, "GET", "/v1/webhooks/receivers")).body[0]?.failures > 0);
+    expect((await run(["webhook", "list"])).out).toMatch(/failing for \d+ \w+ +1 +0 +/);
+    await json("webhook", "pause", server.url);
+    expect((await run(["webhook", "list"])).out).toMatch(/paused \d+ s ago/);
   });
 });

@@ -3,8 +3,18 @@ import { resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { exits, Failure } from "./exit.js";
+import { reasonOf } from "./files.js";
 
 export type Fields = Readonly<Record<string, unknown>>;
+
+interface Reading {
+  readonly folder: string;
+  readonly stdin: Readable;
+  /** What is to be changed. */
+  readonly before?: Fields;
+  /** Fields that hold a name or an id. */
+  readonly names?: readonly string[];
+}
 
 /**
  * The fields that a command gives as `name=value`: a value is JSON if it can be, else text; `@file` is the text of a
@@ -13,7 +23,7 @@ export type Fields = Readonly<Record<string, unknown>>;
  */
 export async function readFields(
   given: readonly string[],
-  { folder, stdin, before = {} }: { folder: string; stdin: Readable; before?: Fields },
+  { folder, stdin, before = {}, names = [] }: Reading,
 ): Promise<Fields> {
   const [only = ""] = given;
   if (given.length === 1 && only.startsWith("@")) return objectIn(only.slice(1), fileText(folder, only.slice(1)));
@@ -21,7 +31,8 @@ export async function readFields(
   for (const each of given) {
     const [, name = "", inner, written = ""] = /^([A-Za-z]\w*)(?:\.([\w.-]+))?=(.*)$/s.exec(each) ?? [];
     if (name === "") throw new Failure(exits.usage, `"${each}" is no field: write name=value.`, "workersMax=3");
-    const isText = texts.includes(name) || (name === "env" && !written.startsWith("{"));
+    const isName = names.includes(name) && written !== "null" && !written.startsWith("[");
+    const isText = isName || texts.includes(name) || (name === "env" && !written.startsWith("{"));
     const value = await readValue(written, { isText, folder, stdin });
     if (inner === undefined) fields[name] = value;
     else fields[name] = { ...((fields[name] ?? before[name]) as object | undefined), [inner]: value };
@@ -50,7 +61,7 @@ function fileText(folder: string, file: string): string {
   try {
     return readFileSync(resolve(folder, file), "utf8");
   } catch (error) {
-    throw new Failure(exits.usage, `${file} cannot be read: ${(error as Error).message}`);
+    throw new Failure(exits.usage, `${file} cannot be read: ${reasonOf(error)}.`);
   }
 }
 

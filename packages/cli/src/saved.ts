@@ -1,8 +1,8 @@
 import type { Endpoint, Template } from "@millrace/api";
 import { shellWord } from "./called.js";
 import type { Calls } from "./calls.js";
-import { listEndpoints } from "./endpoints.js";
 import { exits, Failure } from "./exit.js";
+import { listEndpoints } from "./nouns/endpoints.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 

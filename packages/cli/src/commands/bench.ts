@@ -2,12 +2,12 @@ import type { StatusBody } from "@millrace/api";
 import { span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { count } from "../count.js";
-import { endpointId } from "../endpoints.js";
 import { examples } from "../examples.js";
 import { exits } from "../exit.js";
 import { readInput } from "../input.js";
 import { ended, submitted } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
+import { endpointId } from "../nouns/endpoints.js";
 import type { Tools } from "../tools.js";
 
 /** The command that measures an endpoint. */

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { StatusBody } from "@millrace/api";
 import type { Command } from "commander";
 import type { Calls } from "../calls.js";
-import { endpointId } from "../endpoints.js";
+import { endpointId } from "../nouns/endpoints.js";
 import { examples } from "../examples.js";
 import { type Exit, exits, Failure } from "../exit.js";
 import { readInput } from "../input.js";

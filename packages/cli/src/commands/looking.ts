@@ -3,7 +3,7 @@ import { eventsOf } from "@millrace/api/client";
 import { ago, shortName, span } from "@millrace/api/words";
 import type { Command } from "commander";
 import { count } from "../count.js";
-import { endpointId } from "../endpoints.js";
+import { endpointId } from "../nouns/endpoints.js";
 import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";

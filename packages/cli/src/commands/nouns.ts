@@ -1,11 +1,15 @@
 import type { Prices } from "@millrace/api";
 import type { Command } from "commander";
+import { asCalled, called, shellWord } from "../called.js";
+import type { Calls } from "../calls.js";
 import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
-import { readFields } from "../fields.js";
+import { type Fields, readFields } from "../fields.js";
 import { jsonNote } from "../json-note.js";
-import { type Noun, nouns } from "../nouns.js";
-import { find, listOf, type Resource } from "../resources.js";
+import { answerText, fieldsText } from "../nouns/answers.js";
+import { type Noun, nouns } from "../nouns/nouns.js";
+import { withIds } from "../nouns/references.js";
+import { find, listOf, type Resource } from "../nouns/resources.js";
 import type { Column, Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
@@ -31,8 +35,6 @@ export function nounCommands(program: Command, tools: Tools): void {
   }
   prices(program, tools);
 }
-
-const pretty = (value: unknown): string => JSON.stringify(value, undefined, 2);
 
 const calling = ({ noun }: Noun, ...words: string[]): string => ["millrace", noun, ...words].join(" ");
 const createCall = (noun: Noun, fields: string): string => calling(noun, "create", `name=${noun.called}`, fields);
@@ -61,7 +63,8 @@ function getting(group: Command, noun: Noun, tools: Tools): void {
       const calls = tools.calls(command);
       const { id } = await find(calls, noun, given);
       const found = await calls.call<Resource>("GET", `${noun.path}/${id}`);
-      tools.terminal(command).result(found, pretty(found));
+      const terminal = tools.terminal(command);
+      terminal.result(found, fieldsText(terminal, found));
     });
 }
 
@@ -69,17 +72,39 @@ const fieldsHelp = `
 A field is name=value; a value is JSON if it can be, else text. @file is the text of a file, - that of standard input,
 and env.NAME=value sets one variable. A single @file.json has all fields.`;
 
+/** Which fields take names. */
+function fieldsHelpOf({ references = {} }: Noun): string {
+  const names = Object.keys(references);
+  if (names.length === 0) return fieldsHelp;
+  const listed = names.join(", ").replace(/, ([^,]*)$/, " and $1");
+  return `${fieldsHelp}\nA name stands for an id in ${listed}.`;
+}
+
+/** The fields that a command line gives for one, with ids in place of names. */
+async function fieldsFrom(
+  written: readonly string[],
+  { references = {} }: Noun,
+  { folder, streams }: Tools,
+  calls: Calls,
+  before: Fields = {},
+): Promise<Fields> {
+  const names = Object.keys(references);
+  return withIds(calls, references, await readFields(written, { folder, stdin: streams.in, before, names }));
+}
+
 function creating(group: Command, noun: Noun, example: string, tools: Tools): void {
   group
     .command("create")
     .description("Create one.")
     .addHelpText("after", jsonNote(`the new ${noun.noun}, as POST ${noun.path} returns it`))
     .argument("<fields...>", "its fields, as name=value")
-    .addHelpText("after", `${fieldsHelp}\n${examples(createCall(noun, example))}`)
+    .addHelpText("after", `${fieldsHelpOf(noun)}\n${examples(createCall(noun, example))}`)
     .action(async (given: string[], _: object, command: Command) => {
-      const fields = await readFields(given, { folder: tools.folder, stdin: tools.streams.in });
-      const made = await tools.calls(command).call<Resource>("POST", noun.path, { ...noun.defaults, ...fields });
-      tools.terminal(command).result(made, pretty(made));
+      const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      const fields = await fieldsFrom(given, noun, tools, calls);
+      const made = await calls.call<Resource>("POST", noun.path, { ...noun.defaults, ...fields });
+      const next = (noun.next?.(made, calls.url) ?? []).map((line) => asCalled(line, called(tools.env, tools.folder)));
+      terminal.result(made, answerText(terminal, noun.columns, made, next));
     });
 }
 
@@ -93,15 +118,17 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
     )
     .argument(`<${noun.noun}>`, "its name or id")
     .argument("<fields...>", "the changed fields, as name=value")
-    .addHelpText("after", `${fieldsHelp}\n${examples(calling(noun, "update", noun.called, example))}`)
+    .addHelpText("after", `${fieldsHelpOf(noun)}\n${examples(calling(noun, "update", noun.called, example))}`)
     .action(async (given: string, written: string[], _: object, command: Command) => {
       const calls = tools.calls(command);
       const before = await find(calls, noun, given);
-      const fields = await readFields(written, { folder: tools.folder, stdin: tools.streams.in, before });
+      const fields = await fieldsFrom(written, noun, tools, calls, before);
       const changed = noun.change
         ? await noun.change(calls, before, fields)
         : await calls.call<Resource>("PATCH", `${noun.path}/${before.id}`, fields);
-      tools.terminal(command).result(changed, pretty(changed));
+      const terminal = tools.terminal(command);
+      const next = asCalled(calling(noun, "get", shellWord(given)), called(tools.env, tools.folder));
+      terminal.result(changed, answerText(terminal, noun.columns, changed, [next]));
     });
 }
 
@@ -112,7 +139,11 @@ function replacing(group: Command, { noun }: Noun, how: string): void {
     .argument(`<${noun}>`)
     .argument("[fields...]")
     .action((given: string) => {
-      throw new Failure(exits.usage, `A ${noun} never changes: ${how}.`, `millrace ${noun} delete ${given} --yes`);
+      throw new Failure(
+        exits.usage,
+        `A ${noun} never changes: ${how}.`,
+        `millrace ${noun} delete ${shellWord(given)} --yes`,
+      );
     });
 }
 
@@ -129,7 +160,7 @@ function deleting(group: Command, noun: Noun, loss: (resource: Resource) => stri
       const found = await find(calls, noun, given);
       if (!yes) {
         const why = `This deletes the ${noun.noun} "${given}": ${loss(found)}.`;
-        await tools.terminal(command).confirm(why, `millrace ${noun.noun} delete ${given} --yes`);
+        await tools.terminal(command).confirm(why, `millrace ${noun.noun} delete ${shellWord(given)} --yes`);
       }
       if (noun.remove) await noun.remove(calls, found);
       else await calls.call("DELETE", `${noun.path}/${found.id}`);
@@ -149,8 +180,7 @@ function acting(group: Command, noun: Noun, { action, about }: { action: string;
       const { id } = await find(calls, noun, given);
       const body = await calls.call<Resource>("POST", `${noun.path}/${id}/${action}`, {});
       const terminal = tools.terminal(command);
-      // a new key is shown this once; otherwise its row in the list says what has become of it
-      terminal.result(body, "key" in body ? pretty(body) : terminal.tableText([body], noun.columns));
+      terminal.result(body, answerText(terminal, noun.columns, body));
     });
 }
 

@@ -1,10 +1,11 @@
 import { type HealthBody, jobStatuses, type StatusBody } from "@millrace/api";
 import { jobErrorOf, span } from "@millrace/api/words";
 import { type Command, Option } from "commander";
+import { shellWord } from "../called.js";
 import { count } from "../count.js";
-import { endpointId } from "../endpoints.js";
 import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
+import { endpointId } from "../nouns/endpoints.js";
 import type { Tools } from "../tools.js";
 
 /** Commands for the queue of an endpoint. */
@@ -40,7 +41,7 @@ export function queueCommands(program: Command, tools: Tools): void {
             of: ({ error, waitDetail }) => (error === undefined ? waitDetail : jobErrorOf(error).summary)?.slice(0, 80),
           },
         ],
-        `No jobs. millrace run ${given} '{…}'`,
+        `No jobs. millrace run ${shellWord(given)} '{…}'`,
       );
     });
 
@@ -74,7 +75,7 @@ export function queueCommands(program: Command, tools: Tools): void {
         const { jobs } = await calls.call<HealthBody>("GET", `/v2/${endpoint}/health`);
         await terminal.confirm(
           `This cancels the ${jobs.inQueue} jobs that wait at "${given}".`,
-          `millrace purge ${given} --yes`,
+          `millrace purge ${shellWord(given)} --yes`,
         );
       }
       const body = await calls.call<{ removed: number; status: string }>("POST", `/v2/${endpoint}/purge-queue`);

@@ -1,8 +1,8 @@
 import type { Calls } from "../calls.js";
 import { exits, Failure } from "../exit.js";
 import type { Fields } from "../fields.js";
-import { nouns } from "../nouns.js";
-import { find } from "../resources.js";
+import { nouns } from "../nouns/nouns.js";
+import { find } from "../nouns/resources.js";
 import type { DeployConfig } from "./config.js";
 
 const kindOf = (noun: string) => nouns.find((each) => each.noun === noun) as (typeof nouns)[number];

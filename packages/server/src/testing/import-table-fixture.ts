@@ -108,7 +108,7 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   server: serverRules,
   cli: [
     { who: /^terminal$/, own: "everything", npm: ["@clack/prompts", "cli-progress", "cli-table3", "ora"] },
-    { who: /^resources$/, own: "everything", npm: ["fastest-levenshtein"] },
+    { who: /^nouns\/resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
     { who: /^main$/, own: "everything", npm: ["@millrace/server"] },
     { who: /^commands\/serve$/, own: "everything", npm: ["@millrace/server", "commander"] },

@@ -1,11 +1,13 @@
 import type { Endpoint } from "@millrace/api";
-import { ago } from "@millrace/api/words";
-import type { Calls } from "./calls.js";
+import { ago, span } from "@millrace/api/words";
+import { shellWord } from "../called.js";
+import type { Calls } from "../calls.js";
+import type { Fields } from "../fields.js";
+import type { Column } from "../terminal.js";
 import { changeRegistry } from "./change-registry.js";
 import { endpoints } from "./endpoints.js";
-import type { Fields } from "./fields.js";
+import type { References } from "./references.js";
 import type { Kind, Resource } from "./resources.js";
-import type { Column } from "./terminal.js";
 
 /** A kind of resource with its commands. */
 export interface Noun extends Kind {
@@ -29,6 +31,10 @@ export interface Noun extends Kind {
   readonly loss?: (resource: Resource) => string;
   /** Deletes one, if that is more than one call. */
   readonly remove?: (calls: Calls, resource: Resource) => Promise<void>;
+  /** Fields that hold ids of other things, for which names may be given. */
+  readonly references?: References;
+  /** What people do with a new one: commands, or where it is. */
+  readonly next?: (resource: Resource, url: string) => readonly string[];
   /** Other things to do with one, each a POST to a path below it. */
   readonly actions?: Readonly<Record<string, string>>;
 }
@@ -47,6 +53,13 @@ const when = (title: string, name: string): Column<Resource> => ({
 const id = column("id");
 const name = column("name");
 
+/** How deliveries to a receiver go. The API calls one failing only after several failures in a row. */
+const stateOfReceiver = ({ pausedAt, failures, failingSince, state }: Resource): string => {
+  if (pausedAt) return `paused ${ago(String(pausedAt))}`;
+  if (!Number(failures)) return String(state);
+  return failingSince ? `failing for ${span(Date.now() - Date.parse(String(failingSince)))}` : "failing";
+};
+
 const runsOn = ({ computeType, gpuCount, gpuTypeIds }: Endpoint): string =>
   computeType === "CPU"
     ? "CPU"
@@ -55,6 +68,14 @@ const ofEndpoint = (title: string, of: (endpoint: Endpoint) => string | number |
   title,
   of: (resource) => of(resource as unknown as Endpoint),
 });
+
+/** A resource's name as a word of a command. */
+const word = ({ name, id }: Resource): string => shellWord(name ?? id);
+
+const templates: Kind = { noun: "template", path: "/v1/templates" };
+const volumes: Kind = { noun: "volume", path: "/v1/networkvolumes" };
+const registries: Kind = { noun: "registry", path: "/v1/containerregistryauth" };
+const users: Kind = { noun: "user", path: "/v1/users" };
 
 /** What a server keeps and people manage. */
 export const nouns: readonly Noun[] = [
@@ -71,7 +92,12 @@ export const nouns: readonly Noun[] = [
     ],
     called: "mill",
     fill: "millrace deploy FOLDER",
-    create: "templateId=… workersMax=3",
+    create: "templateId=shout workersMax=3",
+    references: { templateId: templates, networkVolumeId: volumes, networkVolumeIds: volumes },
+    next: ({ id, name = id, type }, url) =>
+      type === "LB"
+        ? [`${url}/lb/${id}`]
+        : [`millrace run ${shellWord(name)} '{"text":"hello"}'`, `${url}/v2/${id}/run`],
     update: "workersMax=5 idleTimeout=60",
     loss: () => "its jobs that wait are cancelled, and its workers end",
     remove: async (calls, { id }) => {
@@ -81,23 +107,24 @@ export const nouns: readonly Noun[] = [
     actions: { restart: "Replace all workers by new ones; idle ones at once, busy ones after their job." },
   },
   {
-    noun: "template",
-    path: "/v1/templates",
+    ...templates,
     about: "Templates: what workers are made of.",
     columns: [name, id, column("image", "imageName"), column("disk GB", "containerDiskInGb")],
     called: "mill-image",
     create: "imageName=registry.example/mill:1 env.LEVEL=info",
     defaults: { isServerless: true },
+    references: { containerRegistryAuthId: registries },
+    next: (template) => [`millrace endpoint create name=${word(template)} templateId=${word(template)}`],
     update: "env.LEVEL=debug",
     loss: () => "no endpoint may use it any more",
   },
   {
-    noun: "volume",
-    path: "/v1/networkvolumes",
+    ...volumes,
     about: "Network volumes: directories that workers share.",
     columns: [name, id, column("GB", "size"), column("data center", "dataCenterId")],
     called: "models",
     create: "size=100 dataCenterId=EU-RO-1",
+    next: (volume) => [`millrace endpoint update ENDPOINT networkVolumeId=${word(volume)}`],
     update: "size=200",
     loss: () => "everything in it is deleted",
   },
@@ -108,6 +135,8 @@ export const nouns: readonly Noun[] = [
     columns: [name, id, column("wanted", "desiredStatus"), column("state", "status"), column("image")],
     called: "notebook",
     create: "imageName=jupyter/base-notebook gpuCount=1",
+    references: { templateId: templates, networkVolumeId: volumes, containerRegistryAuthId: registries },
+    next: (pod) => [`millrace pod get ${word(pod)}`],
     update: "env.TOKEN=@token.txt",
     loss: () => "its container and its own volume are deleted",
     actions: {
@@ -124,16 +153,17 @@ export const nouns: readonly Noun[] = [
     columns: [name, column("description"), when("made", "createdAt")],
     called: "hf",
     create: "value=@token.txt description='Hugging Face'",
+    next: ({ name }) => [`millrace endpoint update ENDPOINT env.TOKEN='{{ RUNPOD_SECRET_${name} }}'`],
     replace: "delete it, then create it again under the same name",
     loss: () => "workers whose env names it do not start any more",
   },
   {
-    noun: "registry",
-    path: "/v1/containerregistryauth",
+    ...registries,
     about: "Credentials for container registries.",
     columns: [name, id],
     called: "private",
     create: "username=me password=@token.txt",
+    next: (registry) => [`millrace template update TEMPLATE containerRegistryAuthId=${word(registry)}`],
     update: "username=me password=@token.txt",
     change: changeRegistry,
     loss: () => "images that need it can no longer be pulled",
@@ -145,17 +175,19 @@ export const nouns: readonly Noun[] = [
     columns: [name, id, column("begins with", "prefix"), when("used", "lastUsedAt"), when("made", "createdAt")],
     called: "ci",
     create: "scope=read",
+    references: { userId: users, "scope.endpoints.id": endpoints },
+    next: (_, url) => [`MILLRACE_API_KEY=KEY millrace context add NAME --url ${url}`],
     update: "scope=all",
     loss: () => "whoever uses it is refused from now on",
     actions: { rotate: "Make a new text for a key; the old one works for a while longer." },
   },
   {
-    noun: "user",
-    path: "/v1/users",
+    ...users,
     about: "Users (for admins).",
     columns: [name, id, column("role"), column("may spend an hour", "spendLimit"), when("made", "createdAt")],
     called: "research",
     create: "role=member quotas.workers=4",
+    next: (user) => [`millrace key create name=${word(user)} userId=${word(user)}`],
     update: "spendLimit=2.5",
     loss: () => "its keys stop working; a user that owns anything is not deleted",
   },
@@ -167,13 +199,13 @@ export const nouns: readonly Noun[] = [
     columns: [
       column("to", "origin"),
       id,
-      column("state"),
+      { title: "state", of: stateOfReceiver },
       column("failures in a row", "failures"),
       column("held"),
       column("last error", "lastError"),
     ],
     called: "https://app.example",
-    fill: "a job's 'webhook' names one",
+    fill: "A job's 'webhook' names one.",
     actions: { pause: "Hold a receiver's deliveries back.", resume: "Send what was held back." },
   },
 ];

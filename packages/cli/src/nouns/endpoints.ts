@@ -1,5 +1,5 @@
 import type { Endpoint } from "@millrace/api";
-import type { Calls } from "./calls.js";
+import type { Calls } from "../calls.js";
 import { find, type Kind } from "./resources.js";
 
 export const endpoints: Kind = { noun: "endpoint", path: "/v1/endpoints" };

@@ -1,6 +1,6 @@
 import { closest, distance } from "fastest-levenshtein";
-import type { Calls } from "./calls.js";
-import { exits, Failure } from "./exit.js";
+import type { Calls } from "../calls.js";
+import { exits, Failure } from "../exit.js";
 
 /** Anything that a server keeps under an id, as it shows it. */
 export interface Resource {
@@ -42,5 +42,6 @@ export async function find(calls: Calls, kind: Kind, given: string): Promise<Res
 function nearest(given: string, names: readonly string[]): string {
   if (names.length === 0) return "";
   const name = closest(given, names);
-  return distance(given, name) <= Math.max(2, given.length / 3) ? ` Did you mean "${name}"?` : "";
+  const differing = distance(given, name);
+  return differing < given.length && differing <= Math.max(2, given.length / 3) ? ` Did you mean "${name}"?` : "";
 }

@@ -1,6 +1,6 @@
-import type { Calls } from "./calls.js";
-import { exits, Failure } from "./exit.js";
-import type { Fields } from "./fields.js";
+import type { Calls } from "../calls.js";
+import { exits, Failure } from "../exit.js";
+import type { Fields } from "../fields.js";
 import type { Resource } from "./resources.js";
 
 const mutation = "mutation ($input: UpdateRegistryAuthInput!) { updateRegistryAuth(input: $input) { id name } }";

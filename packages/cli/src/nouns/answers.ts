@@ -1,0 +1,50 @@
+import { type Column, harmless, type Terminal } from "../terminal.js";
+import type { Resource } from "./resources.js";
+
+/** What a reply shows once and never again. */
+const shownOnce = ["key", "webhookSecret"];
+
+/** A new or changed resource for people: its row, what is shown this once, and what to do next. */
+export function answerText(
+  terminal: Terminal,
+  columns: readonly Column<Resource>[],
+  resource: Resource,
+  next: readonly string[] = [],
+): string {
+  const once = shownOnce.filter((field) => field in resource);
+  return [
+    terminal.tableText([resource], columns),
+    ...once.map((field) => `\n${field}  ${resource[field]}\nKeep it now: it is not shown again.`),
+    ...(next.length === 0 ? [] : ["", ...next.map((line) => `  ${line}`)]),
+  ].join("\n");
+}
+
+/** All fields of a resource, a line for each; those of an object as in `env.LEVEL`, which is how they are changed. */
+export function fieldsText(terminal: Terminal, resource: Resource): string {
+  const rows = rowsOf(resource);
+  const width = Math.max(...rows.map(([field]) => field.length));
+  const gap = " ".repeat(width + 2);
+  return rows
+    .map(([field, value]) => {
+      const words = harmless(value).replaceAll("\n", `\n${gap}`);
+      return `${terminal.styled("dim", field.padEnd(width))}  ${words}`.trimEnd();
+    })
+    .join("\n");
+}
+
+function rowsOf(value: object, before = ""): [field: string, value: string][] {
+  return Object.entries(value).flatMap(([field, inner]): [string, string][] => {
+    const name = `${before}${field}`;
+    const isObject = typeof inner === "object" && inner !== null && !Array.isArray(inner);
+    if (isObject && Object.keys(inner).length > 0) return rowsOf(inner, `${name}.`);
+    return [[name, isObject ? nothing : textOf(inner)]];
+  });
+}
+
+const nothing = "–";
+
+function textOf(value: unknown): string {
+  if (value === null || value === "") return nothing;
+  if (!Array.isArray(value)) return String(value);
+  return value.map((each) => (typeof each === "object" ? JSON.stringify(each) : String(each))).join(", ") || nothing;
+}
