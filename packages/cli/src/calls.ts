@@ -45,13 +45,20 @@ const startLookMs = 200;
 const isStarting = (error: unknown): boolean =>
   error instanceof ApiError && error.code === "UNAVAILABLE" && error.message.startsWith("The service is starting");
 
+/** What helps whatever the command was; undefined where that depends on it. */
+function hintFor({ status }: ApiError, from: string): string | undefined {
+  if (status === 401) return `The key is from ${from}. Others: millrace context list`;
+  if (status === 429) return "Try again in a moment.";
+  return status >= 500 ? "Try again in a moment, or look for the cause: millrace doctor" : undefined;
+}
+
 function worded(error: unknown, url: string, from: string): unknown {
   if (error instanceof ApiError) {
-    const hint = error.status === 401 ? `The key is from ${from}. Others: millrace context list` : undefined;
     const isForNow = error.status === 429 || error.status === 503;
-    return new Failure(exits.refused, error.message, hint, isForNow, error.status);
+    return new Failure(exits.refused, error.message, hintFor(error, from), isForNow, error.status);
   }
-  if (error instanceof SyntaxError) return new Failure(exits.unreachable, `${url} answers, but is no Millrace server.`);
+  if (error instanceof SyntaxError)
+    return new Failure(exits.unreachable, `${url} answers, but is no Millrace server.`, "millrace context list");
   if (error instanceof TypeError) {
     const cause = (error.cause as NodeJS.ErrnoException | undefined)?.code ?? error.message;
     return new Failure(exits.unreachable, `No server answers at ${url} (${cause}).`, "npm start, in Millrace's folder");

@@ -26,3 +26,13 @@ export class Failure extends Error {
     this.status = status;
   }
 }
+
+/** Adds what helps to a refusal of the server, which knows nothing of commands. */
+export async function hinted<T>(asked: Promise<T>, hint: string): Promise<T> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exit !== exits.refused || error.hint !== undefined) throw error;
+    throw new Failure(error.exit, error.message, hint, error.isForNow, error.status);
+  }
+}

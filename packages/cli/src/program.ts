@@ -43,6 +43,7 @@ interface Options {
 /** Runs a command line, without the program's name; resolves with its exit code. */
 export async function runProgram(words: readonly string[], run: Run): Promise<Exit> {
   const { env, folder, streams } = run;
+  let asked = "millrace";
   let exit: Exit = exits.done;
   const optionsOf = (command: Command) => command.optsWithGlobals<Options>();
   const tools: Tools = {
@@ -70,10 +71,13 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
       const { addCompletion } = await import("./completion.js"); // other commands need not wait for it
       addCompletion(program, words[0] === "complete" ? await namesOf(tools, program) : []);
     }
+    program.hook("preAction", (_, command) => {
+      asked = pathOf(command);
+    });
     await program.parseAsync([...words], { from: "user" });
     return exit;
   } catch (error) {
-    return told(error, run);
+    return told(error, run, `${asked} --help`);
   }
 }
 
@@ -110,17 +114,16 @@ async function namesOf({ calls }: Tools, program: Command): Promise<string[]> {
 /** How long a shell waits for names. */
 const completionMs = 1_000;
 
-function makeProgram(tools: Tools, { streams, version }: Run, completes = false): Command {
+function makeProgram(tools: Tools, { env, folder, streams, version }: Run, completes = false): Command {
   const program = new Command("millrace")
     .description("Runs jobs and looks after endpoints on a Millrace server, or is that server.")
     .version(version, "--version", "print the version")
     .option("--json", "print results as JSON, one line each")
     .option("--context <name>", "the server to speak to; see millrace context list")
-    .showHelpAfterError("(millrace --help lists the commands)")
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void streams.out.write(text),
-      writeErr: (text) => void streams.err.write(text),
+      writeErr: (text) => void streams.err.write(asCalled(text, called(env, folder))),
     })
     .addHelpText(
       "after",
@@ -152,14 +155,26 @@ function makeProgram(tools: Tools, { streams, version }: Run, completes = false)
     ...(completes ? [] : [completionHelp]),
   ])
     add(program, tools);
+  pointToHelp(program);
   return program;
 }
 
-/** Says why a command ended, and returns its exit code. */
-function told(error: unknown, { env, folder, streams: { err } }: Run): Exit {
+/** A command with those above it, as people write it. */
+const pathOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+
+/** Lets each command's complaints about how it was called end with its own help. */
+function pointToHelp(command: Command): void {
+  command.showHelpAfterError(`${pathOf(command)} --help`);
+  for (const each of command.commands) pointToHelp(each);
+}
+
+/** Says why a command ended and what helps, if nothing better then `help`; returns its exit code. */
+function told(error: unknown, { env, folder, streams: { err } }: Run, help: string): Exit {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exits.done : exits.usage; // it has said why
   if (!(error instanceof Failure)) throw error;
-  const hint = error.hint === undefined ? undefined : asCalled(error.hint, called(env, folder));
-  err.write(`${harmless(error.message)}${hint === undefined ? "" : `  ${hint}`}\n`);
+  const hint = error.hint ?? (error.exit === exits.interrupted ? undefined : help);
+  const words = hint === undefined ? "" : `  ${asCalled(hint, called(env, folder))}`;
+  err.write(`${harmless(error.message)}${words}\n`);
   return error.exit;
 }

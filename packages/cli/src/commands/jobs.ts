@@ -1,13 +1,14 @@
 import { resolve } from "node:path";
 import type { StatusBody } from "@millrace/api";
 import type { Command } from "commander";
+import { shellWord } from "../called.js";
 import type { Calls } from "../calls.js";
-import { endpointId } from "../nouns/endpoints.js";
 import { examples } from "../examples.js";
-import { type Exit, exits, Failure } from "../exit.js";
+import { type Exit, exits, Failure, hinted } from "../exit.js";
 import { readInput } from "../input.js";
 import { showEnd, stateLine, untilEnd } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
+import { endpointId } from "../nouns/endpoints.js";
 import type { Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
@@ -34,7 +35,8 @@ async function batch(
 ): Promise<Exit> {
   const { batch: inputs = "", out, atOnce } = options;
   if (out === undefined) throw new Failure(exits.usage, "Name a file for the results.", "--out results.jsonl");
-  if (!/^[1-9]\d{0,3}$/.test(atOnce)) throw new Failure(exits.usage, "--at-once must be a number from 1 to 9999.");
+  if (!/^[1-9]\d{0,3}$/.test(atOnce))
+    throw new Failure(exits.usage, "--at-once must be a number from 1 to 9999.", "--at-once 32");
   const endpoint = await endpointId(calls, given);
   tools.interrupted.addEventListener("abort", () =>
     terminal.say("What was submitted goes on without you; the same command again takes up where this one ends."),
@@ -45,6 +47,9 @@ async function batch(
   terminal.result({ jobs: count, failed, out }, `${count} jobs, of which ${failed} failed: ${out}`);
   return failed === 0 ? exits.done : exits.failed;
 }
+
+/** The command that lists the jobs there are. */
+const jobsOf = (endpoint: string): string => `millrace requests ${shellWord(endpoint)}`;
 
 /** Commands for one job. */
 export function jobCommands(program: Command, tools: Tools): void {
@@ -82,7 +87,7 @@ export function jobCommands(program: Command, tools: Tools): void {
       const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, { input: body });
       if (!options.wait) return terminal.result(job, job.id);
       tools.interrupted.addEventListener("abort", () =>
-        terminal.say(`The job goes on without you: millrace status ${given} ${job.id}`),
+        terminal.say(`The job goes on without you: millrace status ${shellWord(given)} ${job.id}`),
       );
       tools.end(showEnd(terminal, await untilEnd(calls, terminal, endpoint, job.id)));
     });
@@ -98,7 +103,8 @@ export function jobCommands(program: Command, tools: Tools): void {
     .action(async (given: string, job: string, options: { wait?: true }, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const endpoint = await endpointId(calls, given);
-      const body = await calls.call<StatusBody>("GET", `/v2/${endpoint}/status/${encodeURIComponent(job)}`);
+      const path = `/v2/${endpoint}/status/${encodeURIComponent(job)}`;
+      const body = await hinted(calls.call<StatusBody>("GET", path), jobsOf(given));
       if (options.wait) return tools.end(showEnd(terminal, await untilEnd(calls, terminal, endpoint, body.id)));
       terminal.result(body, stateLine(terminal, body));
     });
@@ -114,7 +120,8 @@ export function jobCommands(program: Command, tools: Tools): void {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const [endpoint, id] = [await endpointId(calls, given), encodeURIComponent(job)];
       for (;;) {
-        const { status, stream } = await calls.call<Streamed>("GET", `/sdk/v2/${endpoint}/stream/${id}?wait=10000`);
+        const asked = calls.call<Streamed>("GET", `/sdk/v2/${endpoint}/stream/${id}?wait=10000`);
+        const { status, stream } = await hinted(asked, jobsOf(given));
         for (const chunk of stream)
           terminal.result(chunk, typeof chunk.output === "string" ? chunk.output : JSON.stringify(chunk.output));
         if (status === "IN_QUEUE" || status === "IN_PROGRESS") continue;
@@ -124,9 +131,9 @@ export function jobCommands(program: Command, tools: Tools): void {
       }
     });
 
-  for (const [name, summary] of [
-    ["cancel", "Cancel a job that waits or runs."],
-    ["retry", "Put a job that failed or timed out back into the queue."],
+  for (const [name, summary, fitting] of [
+    ["cancel", "Cancel a job that waits or runs.", ""],
+    ["retry", "Put a job that failed or timed out back into the queue.", " --status FAILED"],
   ] as const)
     program
       .command(name)
@@ -138,7 +145,7 @@ export function jobCommands(program: Command, tools: Tools): void {
       .action(async (given: string, job: string, _: object, command: Command) => {
         const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
         const path = `/v2/${await endpointId(calls, given)}/${name}/${encodeURIComponent(job)}`;
-        const body = await calls.call<Reference>("POST", path);
+        const body = await hinted(calls.call<Reference>("POST", path), `${jobsOf(given)}${fitting}`);
         terminal.result(body, `${body.id}  ${body.status}`);
       });
 }

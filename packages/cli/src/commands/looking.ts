@@ -2,11 +2,12 @@ import type { Endpoint, LogLine, ReleaseView, ScalingDecision, Worker } from "@m
 import { eventsOf } from "@millrace/api/client";
 import { ago, shortName, span } from "@millrace/api/words";
 import type { Command } from "commander";
+import { shellWord } from "../called.js";
 import { count } from "../count.js";
-import { endpointId } from "../nouns/endpoints.js";
 import { examples } from "../examples.js";
-import { exits, Failure } from "../exit.js";
+import { exits, Failure, hinted } from "../exit.js";
 import { jsonNote } from "../json-note.js";
+import { endpointId } from "../nouns/endpoints.js";
 import { harmless, type Terminal } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
@@ -35,7 +36,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
           { title: "GPUs", of: ({ gpus }) => gpus.map(({ name }) => name).join(", ") },
           { title: "why", of: ({ doing, why }) => (doing ?? why)?.split("\n")[0]?.slice(0, 80) },
         ],
-        `No workers: they start when a job comes. millrace run ${given} '{…}'`,
+        `No workers: they start when a job comes. millrace run ${shellWord(given)} '{…}'`,
       );
     });
   program
@@ -98,7 +99,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
     .action(async (given: string, version: string, _: object, command: Command) => {
       const calls = tools.calls(command);
       const path = `/v1/endpoints/${await endpointId(calls, given)}/releases/${encodeURIComponent(version)}/rollback`;
-      const endpoint = await calls.call<Endpoint>("POST", path);
+      const endpoint = await hinted(calls.call<Endpoint>("POST", path), `millrace releases ${shellWord(given)}`);
       tools.terminal(command).result(endpoint, `Version ${endpoint.version} has what version ${version} had.`);
     });
 }
@@ -128,11 +129,16 @@ function logs(program: Command, tools: Tools): void {
       if (options.follow) query.set("follow", "true");
       const reply = await calls.open(`/v1/endpoints/${await endpointId(calls, given)}/logs?${query}`);
       if (!options.follow) {
-        for (const line of (await reply.text()).split("\n")) if (line !== "") show(terminal, JSON.parse(line));
+        const lines = (await reply.text()).split("\n").filter((line) => line !== "");
+        for (const line of lines) show(terminal, JSON.parse(line));
+        const calling = options.job
+          ? `status ${shellWord(given)} ${options.job}`
+          : `workers ${shellWord(given)} --ended`;
+        if (lines.length === 0) terminal.say(`No lines. millrace ${calling}`);
         return;
       }
       tools.interrupted.addEventListener("abort", () => process.exit(exits.interrupted));
-      const again = `millrace logs ${given} -f${options.job ? ` --job ${options.job}` : ""}`;
+      const again = `millrace logs ${shellWord(given)} -f${options.job ? ` --job ${options.job}` : ""}`;
       try {
         for await (const events of eventsOf(reply)) {
           for (const { event, data } of events) {
