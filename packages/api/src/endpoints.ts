@@ -67,7 +67,9 @@ const endpointFields = {
         "The pod class of its workers in a cluster: the operator sets them up, with their own nodes, priority or account.",
     }),
   ),
-  scalerType: orNull(choice(scalerTypes, "How the number of workers is scaled.")),
+  scalerType: orNull(
+    choice(scalerTypes, "How the number of workers is scaled. Endpoints of both types may use either."),
+  ),
   scalerValue: orNull(
     Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." }),
   ),

@@ -22,10 +22,16 @@ const Workers = Type.Object({
   max: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
   idleTimeout: Type.Optional(Type.Integer({ minimum: 1, maximum: 3_600, description: "Seconds." })),
 });
-const Scaling = Type.Union([
-  Type.Object({ type: Type.Literal("QUEUE_DELAY"), queueDelay: Type.Integer({ minimum: 1, maximum: 1_000_000 }) }),
-  Type.Object({ type: Type.Literal("REQUEST_COUNT"), requestCount: Type.Integer({ minimum: 1, maximum: 1_000_000 }) }),
-]);
+const Scaling = Type.Union(
+  [
+    Type.Object({ type: Type.Literal("QUEUE_DELAY"), queueDelay: Type.Integer({ minimum: 1, maximum: 1_000_000 }) }),
+    Type.Object({
+      type: Type.Literal("REQUEST_COUNT"),
+      requestCount: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+    }),
+  ],
+  { description: "How the number of workers is scaled. Endpoints of both types may use either." },
+);
 const FlashBoot = Type.Union(
   [choice(["OFF", "FLASHBOOT", "PRIORITY_FLASHBOOT"] as const, "How workers are kept warm."), Type.Boolean()],
   {

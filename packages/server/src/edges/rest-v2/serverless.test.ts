@@ -193,6 +193,24 @@ describe("A template that an endpoint of REST v2 names", () => {
   });
 });
 
+it.each(["QUEUE_DELAY", "REQUEST_COUNT"])(
+  "A load-balanced endpoint may use %s over every interface",
+  async (scaler) => {
+    const value = scaler === "QUEUE_DELAY" ? { queueDelay: 7 } : { requestCount: 7 };
+    const made = await create({ type: "LOAD_BALANCER", scaling: { type: scaler, ...value } });
+    const template = await scene.template({ imageName: "alpine:3" });
+    const flat = { name: "lb", templateId: template.id, type: "LB", scalerType: scaler, scalerValue: 7 };
+    const v1 = await http.post("/v1/endpoints", flat);
+    const query = "mutation ($input: EndpointInput!) { saveEndpoint(input: $input) { id } }";
+    const graphql = await http.post("/graphql", { query, variables: { input: { ...flat, gpuIds: "ADA_24" } } });
+    for (const id of [made.id, v1.json.id, graphql.json.data?.saveEndpoint.id])
+      expect((await http.get(`/v2/serverless/${id}`)).json).toMatchObject({
+        type: "LOAD_BALANCER",
+        scaling: { type: scaler, ...value },
+      });
+  },
+);
+
 it("Fields that no schema names are named in a header, at every depth", async () => {
   const gpu = { pools: ["ADA_24"], minRamPerGpu: 8 };
   const scaling = { ...queue.scaling, factor: 2 };

@@ -52,7 +52,7 @@ input EndpointInput {
   "Country codes or data centres, comma-separated; empty is any."
   locations: String
   flashBootType: FlashBootType
-  "QUEUE_DELAY or REQUEST_COUNT."
+  "QUEUE_DELAY or REQUEST_COUNT; endpoints of both types may use either."
   scalerType: String
   "Seconds of delay, or requests for each worker: a whole number."
   scalerValue: Float
