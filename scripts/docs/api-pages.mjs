@@ -43,6 +43,6 @@ export async function graphqlPage() {
     return `| name | arguments | returns | what it does |\n| --- | --- | --- | --- |\n${rows.join("\n")}\n`;
   };
   const intro =
-    '`POST /graphql` with `{"query": …, "variables": …}` and the same key as everywhere. A browser that opens `/graphql` gets an explorer. The resources are the same as those of the REST interfaces.';
+    '`POST /graphql` with `{"query": …, "variables": …}` and the same key as everywhere. A browser that opens `/graphql` gets an explorer. The resources are the same as those of the REST interfaces. Inputs that are ignored, by their description, and variables that are not declared are named in the header `x-millrace-ignored`.';
   return `# GraphQL\n\n${intro}\n\n## Queries\n\n${table(schema.getQueryType())}\n## Mutations\n\n${table(schema.getMutationType())}\n## Types\n\n\`\`\`graphql\n${printSchema(schema)}\n\`\`\`\n`;
 }

@@ -19,8 +19,10 @@ import { admitToManagement, presentCaller } from "../../operations/access/authen
 import type { Caller } from "../../operations/access/change-as.js";
 import { turns } from "../../turns.js";
 import { checkExtent } from "../shared/bodies/extent.js";
+import { nameIgnored } from "../shared/bodies/json-body.js";
 import { callerOf } from "../shared/caller.js";
 import { explorerPage } from "./explorer.js";
+import { ignoredInputs } from "./ignored.js";
 import { Answer, jsonPieces } from "./resolvers/answer.js";
 import { type Context, Seen } from "./resolvers/context.js";
 import { resolvers } from "./resolvers/index.js";
@@ -124,6 +126,7 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
     const caller = presentCaller(parts, request.caller, hasMutation(document)); // the body may have taken minutes
     request.caller = callerOf(request, caller);
   }
+  nameIgnored(reply, ignoredInputs({ document, ...call }));
   const made = new Answer((bytes) => request.room.take(bytes));
   const { signal } = made.over;
   const asked = {

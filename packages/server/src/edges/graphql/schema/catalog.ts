@@ -4,7 +4,7 @@ input GpuTypeFilter {
   id: String
   ids: [String!]
   "Ignored."
-  cluster: Boolean
+  cluster: Boolean @ignored
 }
 input GpuLowestPriceInput {
   gpuCount: Int
@@ -13,12 +13,12 @@ input GpuLowestPriceInput {
   minVcpuCount: Int
   allowedCudaVersions: [String!]
   minCudaVersion: String
-  "Ignored, like all that follow: every place here is the same in it."
-  secureCloud: Boolean
-  totalDisk: Int
-  minDisk: Int
-  includeAiApi: Boolean
-  compliance: [String!]
+  "Ignored, like all that follow: every place here is the same in it, or hosts do not tell it."
+  secureCloud: Boolean @ignored
+  totalDisk: Int @ignored
+  minDisk: Int @ignored
+  includeAiApi: Boolean @ignored
+  compliance: [String!] @ignored
 }
 type GpuTypeCudaVersion { cudaVersion: String availability: String }
 type LowestPrice {
@@ -65,10 +65,10 @@ input GpuAvailabilityInput {
   gpuCount: Int
   minMemoryInGb: Int
   minVcpuCount: Int
-  "Ignored, like all that follow: every place here is the same in it."
-  minDisk: Int
-  secureCloud: Boolean
-  includeAiApi: Boolean
+  "Ignored, like all that follow: every place here is the same in it, or hosts do not tell it."
+  minDisk: Int @ignored
+  secureCloud: Boolean @ignored
+  includeAiApi: Boolean @ignored
 }
 type GpuAvailability {
   gpuTypeId: String
@@ -86,8 +86,8 @@ type DataCenter {
   gpuAvailability(input: GpuAvailabilityInput): [GpuAvailability!]
 }
 
-input CpuFlavorInput { id: String isSls: Boolean }
-input SpecificsInput { dataCenterId: String instanceId: String isSls: Boolean }
+input CpuFlavorInput { id: String "Ignored." isSls: Boolean @ignored }
+input SpecificsInput { dataCenterId: String instanceId: String "Ignored." isSls: Boolean @ignored }
 type CpuSpecifics { stockStatus: String }
 type CpuFlavor {
   id: String

@@ -7,8 +7,13 @@ scalar JSON
 input EnvironmentVariableInput { key: String! value: String! }
 type EnvironmentVariable { key: String! value: String! }
 
-input EndpointVolumeIdInput { networkVolumeId: String! dataCenterId: String }
-input EndpointVolumeInput { volumeId: String volumeType: String mountPath: String }
+input EndpointVolumeIdInput { networkVolumeId: String! "Ignored: a volume knows it." dataCenterId: String @ignored }
+input EndpointVolumeInput {
+  volumeId: String
+  "Ignored, like all that follow: the template says where volumes are mounted."
+  volumeType: String @ignored
+  mountPath: String @ignored
+}
 
 "What an endpoint's workers are made of, as a template of its own, which is deleted with it."
 input EndpointTemplateInput {
@@ -26,8 +31,8 @@ input EndpointTemplateInput {
   "Must be empty: a start script is not run here."
   startScript: String
   "Ignored, like all that follow: they mean something at the hosted service alone."
-  advancedStart: Boolean
-  config: JSON
+  advancedStart: Boolean @ignored
+  config: JSON @ignored
 }
 
 "An endpoint to create or, if an id is given, to modify. On modify, only the fields sent change."
@@ -73,17 +78,17 @@ input EndpointInput {
   podClass: String
   env: [EnvironmentVariableInput!]
   "Ignored, like all that follow: they mean something at the hosted service alone."
-  workersPFBTarget: Int
-  flashEnvironmentId: String
-  hubReleaseId: String
-  hubRelease: String
-  repo: String
-  compliance: [String!]
-  modelReferences: [String!]
-  aiKey: String
-  userId: String
-  activeBuildid: String
-  createdAt: String
+  workersPFBTarget: Int @ignored
+  flashEnvironmentId: String @ignored
+  hubReleaseId: String @ignored
+  hubRelease: String @ignored
+  repo: String @ignored
+  compliance: [String!] @ignored
+  modelReferences: [String!] @ignored
+  aiKey: String @ignored
+  userId: String @ignored
+  activeBuildid: String @ignored
+  createdAt: String @ignored
 }
 
 input PortConfigInput { port: String! name: String! }
@@ -99,8 +104,6 @@ input SaveTemplateInput {
   volumeMountPath: String
   "Ports as number/protocol, comma-separated."
   ports: String
-  "Names of ports are not kept."
-  portsConfig: [PortConfigInput!]
   env: [EnvironmentVariableInput!]
   isServerless: Boolean
   isPublic: Boolean
@@ -109,10 +112,12 @@ input SaveTemplateInput {
   readme: String
   category: String
   containerRegistryAuthId: String
+  "Ignored: 'ports' counts, and ports have no names here."
+  portsConfig: [PortConfigInput!] @ignored
   "Ignored, like all that follow: an image starts what it brings."
-  startSsh: Boolean
-  startJupyter: Boolean
-  advancedStart: Boolean
+  startSsh: Boolean @ignored
+  startJupyter: Boolean @ignored
+  advancedStart: Boolean @ignored
 }
 
 "Credentials of a container registry; they are never shown."

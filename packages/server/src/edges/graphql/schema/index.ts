@@ -6,6 +6,9 @@ import { hostedTypes } from "./hosted.js";
 import { podTypes } from "./pods.js";
 
 const roots = `
+"Marks an input that is taken and has no effect: replies name it in the header x-millrace-ignored."
+directive @ignored on INPUT_FIELD_DEFINITION
+
 type Query {
   myself: Myself
   "Null if there is none for this key. A public one may be another user's."

@@ -93,18 +93,18 @@ input PodFindAndDeployOnDemandInput {
   terminateAfter: String
   computeType: String
   "Ignored, like all that follow: hosts do not tell it, or it means something at the hosted service alone."
-  minDisk: Int
-  minDownload: Int
-  minUpload: Int
-  volumeKey: String
-  port: Int
-  startSsh: Boolean
-  startJupyter: Boolean
-  deployCost: Float
-  bidPerGpu: Float
-  aiApiId: String
-  clusterId: String
-  savingsPlan: PodSavingsPlanInput
+  minDisk: Int @ignored
+  minDownload: Int @ignored
+  minUpload: Int @ignored
+  volumeKey: String @ignored
+  port: Int @ignored
+  startSsh: Boolean @ignored
+  startJupyter: Boolean @ignored
+  deployCost: Float @ignored
+  bidPerGpu: Float @ignored
+  aiApiId: String @ignored
+  clusterId: String @ignored
+  savingsPlan: PodSavingsPlanInput @ignored
 }
 input PodSavingsPlanInput { planLength: String upfrontCost: Float }
 input deployCpuPodInput {
@@ -132,13 +132,19 @@ input deployCpuPodInput {
   stopAfter: String
   terminateAfter: String
   "Ignored, like all that follow: it means something at the hosted service alone."
-  startSsh: Boolean
-  startJupyter: Boolean
-  deployCost: Float
+  startSsh: Boolean @ignored
+  startJupyter: Boolean @ignored
+  deployCost: Float @ignored
 }
-input PodStopInput { podId: String! incrementVersion: Boolean }
-input PodResumeInput { podId: String! gpuCount: Int syncMachine: Boolean computeType: String }
-input PodBidResumeInput { podId: String! bidPerGpu: Float gpuCount: Int }
+input PodStopInput { podId: String! "Ignored." incrementVersion: Boolean @ignored }
+input PodResumeInput {
+  podId: String!
+  gpuCount: Int
+  "Ignored, like all that follow."
+  syncMachine: Boolean @ignored
+  computeType: String @ignored
+}
+input PodBidResumeInput { podId: String! gpuCount: Int "Ignored." bidPerGpu: Float @ignored }
 input PodTerminateInput { podId: String! }
 type Pod {
   id: String

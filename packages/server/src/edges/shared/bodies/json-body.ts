@@ -1,5 +1,5 @@
 import { ignoredHeader } from "@millrace/api";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { invalid, Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { countBodies, takeText } from "./bodies.js";
@@ -29,8 +29,13 @@ export function takeJson(app: FastifyInstance): void {
     const { body: schema } = request.routeOptions.schema as { body: { properties: Properties } };
     const [known, ignored] = partedBy(schema.properties, request.body as object);
     request.body = known;
-    if (ignored.length > 0) reply.header(ignoredHeader, namesIn(ignored));
+    nameIgnored(reply, ignored);
   });
+}
+
+/** Names the inputs that have no effect, if there are any. */
+export function nameIgnored(reply: FastifyReply, names: readonly string[]): void {
+  if (names.length > 0) reply.header(ignoredHeader, namesIn(names));
 }
 
 type Properties = Readonly<Record<string, Field>>;
