@@ -74,7 +74,7 @@ export interface DeliveryStore {
   find(webhookId: string): Promise<DeliveryWithAttempts | undefined>;
   /**
    * Makes a delivery that has ended due again. False if it has not ended or has had `triesMax` attempts, if its job is
-   * gone or not over, or if the job has a newer delivery.
+   * gone or not over, or if the job has a newer delivery; then no entry of the audit log is stored either.
    */
   redeliver(again: { deliveryNo: number; triesMax: number; now: number }): Promise<boolean>;
   /** Deletes deliveries that ended before `before`, with their attempts. */

@@ -96,8 +96,8 @@ export function updateUser(
       ...(role === undefined ? {} : { isAdmin: role === "admin" }),
       terms: mergeTerms(user.terms, terms),
     };
-    auditing.note(changed("user.update", id, recorded(user), recorded(next)));
     if (next.terms.serverlessDiscount !== user.terms.serverlessDiscount) await bankAll(needs);
+    auditing.note(changed("user.update", id, recorded(user), recorded(next)));
     const saved = await needs.registry.saveUser(next);
     needs.bell.ring("demand"); // what it may run may have changed
     return saved;

@@ -45,8 +45,8 @@ export function savePrices(
     };
     if (Object.keys(prices.gpus).length > limits.pricedGpusMax)
       throw invalid(`'gpus' may have ${limits.pricedGpusMax} prices at most.`);
-    auditing.note(changed("prices.update", "prices", { ...showPrices(needs) }, { ...given }));
     await bankAll(needs);
+    auditing.note(changed("prices.update", "prices", { ...showPrices(needs) }, { ...given }));
     await needs.registry.prices.save(prices);
   });
 }

@@ -85,9 +85,6 @@ export async function redeliver(needs: Redelivering, asking: Caller, id: string)
   const { deliveries, clock, bell } = needs;
   const delivery = await changeAs(needs, asking, async (caller) => {
     const own = await ownDelivery(needs, caller, id);
-    // before anything is noted: a write that changes nothing would still store its entry of the audit log
-    const why = await whyNot(needs, own);
-    if (why !== undefined) throw new Refusal("INVALID_STATE", why);
     auditing.note({ action: "delivery.redeliver", resource: id });
     if (!(await deliveries.redeliver({ deliveryNo: own.no, triesMax: limits.webhookTriesMax, now: clock.now() })))
       throw new Refusal("INVALID_STATE", (await whyNot(needs, own)) ?? nothingToSend);
@@ -99,7 +96,7 @@ export async function redeliver(needs: Redelivering, asking: Caller, id: string)
 
 const nothingToSend = "There is nothing to send: the job is no longer kept, or it runs again.";
 
-/** Why a delivery cannot be sent once more now; undefined if it can. */
+/** Why a delivery could not be sent once more; undefined if it could now. */
 async function whyNot(
   { deliveries, reader, clock }: Redelivering,
   { no, webhookId, endpointNo, jobId }: Delivery,

@@ -52,6 +52,26 @@ export function audit(setting: () => Setting): void {
     expect(await entries()).toEqual([{ ...actor, ...change, userNo: 83, no: expect.any(Number) }]);
   });
 
+  it("a redelivery is stored with its entry, even of several at once; one that is not made leaves none", async () => {
+    const { scene, first } = setting();
+    await scene.jobIn("COMPLETED", first, { webhook: "https://example.com/hook" });
+    const [delivery] = await scene.deliveries();
+    const { deliveries } = scene.stores;
+    const change = { action: "delivery.redeliver", resource: "redelivered" };
+    const again = () =>
+      auditing.run({ ...actor, userNo: 84 }, () => {
+        auditing.note(change);
+        return deliveries.redeliver({ deliveryNo: delivery!.no, triesMax: 3, now: scene.now });
+      });
+    const entries = async () => (await scene.stores.audit.list({ userNo: 84, limit: 10 })).entries;
+    expect([await again(), await entries()]).toEqual([false, []]); // it has not ended
+    const attempt = { at: scene.now, status: 200, error: undefined, durationMs: 1 };
+    await deliveries.record({ deliveryNo: delivery!.no, attempt, outcome: { state: "delivered" } });
+    const made = await Promise.all([again(), again(), again()]);
+    expect(made.filter(Boolean)).toEqual([true]);
+    expect(await entries()).toMatchObject([change]);
+  });
+
   it("entries are found by user, key, action, resource and time, newest first, and forgotten in pieces", async () => {
     const { stores } = setting().scene;
     for (let n = 1; n <= 5; n++) {

@@ -25,12 +25,15 @@ import { createWorker, placeWorker } from "./workers.js";
 import { Lanes, type Verb } from "./writer.js";
 
 /** Statements of a store of cool tables, in one commit. Stores take turns: thousands of deliveries may wait to be recorded. */
-const statementsVerb = (): Verb<[queries: readonly CompiledQuery[]], unknown[][]> => ({
+const statementsVerb = (): Verb<[queries: readonly CompiledQuery[], isGuarded: boolean], unknown[][]> => ({
   callsMax: 1,
-  async run({ connection }, [[queries] = [[]]]) {
+  async run({ connection }, [[queries, isGuarded] = [[], false]]) {
     const run = async () => {
       const rows: unknown[][] = [];
-      for (const query of queries) rows.push(await connection.query(query.sql, query.parameters));
+      for (const query of queries) {
+        rows.push(await connection.query(query.sql, query.parameters));
+        if (isGuarded && rows[0]?.length === 0) break;
+      }
       return rows;
     };
     return [queries.length === 1 ? await run() : await transaction(connection, run)];
@@ -53,7 +56,7 @@ function postgresRunner(reads: Connections, words: Lanes): Runner {
     rowVersion: "xmin::text",
     texts: textsInPlace,
     read: (query) => reads.read(query.sql, query.parameters),
-    write: (queries) => words.call(statements, [queries]),
+    write: (queries, isGuarded = false) => words.call(statements, [queries, isGuarded]),
   };
 }
 

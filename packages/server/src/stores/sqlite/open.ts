@@ -30,7 +30,8 @@ function sqliteRunner(readDb: Database, writer: GroupWriter): Runner {
     read: async ({ sql, parameters }) => reads(sql).all(...(parameters as Value[])),
     texts: textsInPieces,
     // only the text and its values: the rest of a query cannot cross to another thread
-    write: (queries) => writer.word("statements", [queries.map(({ sql, parameters }) => ({ sql, parameters }))]),
+    write: (queries, isGuarded = false) =>
+      writer.word("statements", [queries.map(({ sql, parameters }) => ({ sql, parameters })), isGuarded]),
   };
 }
 

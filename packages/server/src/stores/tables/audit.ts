@@ -51,11 +51,14 @@ export const auditColumns = [
   "after",
 ] as const satisfies (keyof NewAuditRow)[];
 
-/** A runner whose writes store what was noted of the changes that they make. */
+/** A runner whose writes store what was noted of the changes that they make; a guarded write may store nothing. */
 export function audited(runner: Runner): Runner {
   const insert = (entry: NewAuditEntry): CompiledQuery =>
     runner.sql.insertInto("audit").values(ofEntry(entry)).compile();
-  return { ...runner, write: (queries) => runner.write([...queries, ...auditing.take().map(insert)]) };
+  return {
+    ...runner,
+    write: (queries, isGuarded) => runner.write([...queries, ...auditing.take().map(insert)], isGuarded),
+  };
 }
 
 export function auditStore(runner: Runner): AuditStore {

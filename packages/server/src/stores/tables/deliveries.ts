@@ -200,7 +200,7 @@ export function deliveryStore(runner: Runner): DeliveryStore {
           ),
         )
         .returning("no");
-      const [rows] = await runner.write([again.compile()]);
+      const [rows] = await runner.write([again.compile()], true); // no entry of the audit log if nothing is sent
       return rows?.length === 1;
     },
     forget: async (before, most) => {

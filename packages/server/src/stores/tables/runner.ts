@@ -10,8 +10,11 @@ export interface Runner {
   readonly rowVersion?: string;
   readonly texts: TextColumns;
   read<R>(query: CompiledQuery<R>): Promise<R[]>;
-  /** Runs the statements in order, in one commit, and resolves with their rows when it is on disk. */
-  write(queries: readonly CompiledQuery[]): Promise<unknown[][]>;
+  /**
+   * Runs the statements in order, in one commit, and resolves with their rows when it is on disk. With `isGuarded` the
+   * others run only if the first one returned a row.
+   */
+  write(queries: readonly CompiledQuery[], isGuarded?: boolean): Promise<unknown[][]>;
 }
 
 /** Runs a write and returns its first row. */

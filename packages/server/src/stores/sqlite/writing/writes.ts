@@ -12,8 +12,14 @@ export function writes(db: Database, reserve: Pick<DiskReserve, "release">): Tra
   const tallies = new Tallies(db);
   const statement = cached(db);
   const tableVerbs: Verbs = {
-    statements: (queries: readonly Pick<CompiledQuery, "sql" | "parameters">[]) =>
-      queries.map(({ sql, parameters }) => statement(sql).all(...(parameters as Value[]))),
+    statements: (queries: readonly Pick<CompiledQuery, "sql" | "parameters">[], isGuarded: boolean) => {
+      const rows: unknown[][] = [];
+      for (const { sql, parameters } of queries) {
+        rows.push(statement(sql).all(...(parameters as Value[])));
+        if (isGuarded && rows[0]?.length === 0) break;
+      }
+      return rows;
+    },
   };
   return new Transactions(
     db,
