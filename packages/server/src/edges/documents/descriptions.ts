@@ -124,7 +124,7 @@ has the lines of this server itself.`,
   GetUser: "For admins; a member sees itself.",
   UpdateUser: userChange,
   DeleteUser: `For admins. A user who owns something is not deleted without \`transferTo\` or \`deleteResources=true\`; the refusal lists what it
-owns. Its keys end either way. Repeat a request that could not delete everything yet: it continues.`,
+owns. A transfer beyond the new owner's quotas is refused with the numbers. Its keys end either way. Repeat a request that could not delete everything yet: it continues.`,
   RotateWebhookSecret: "The new secret is shown this once. For 24 hours deliveries carry both signatures.",
   CreateApiKey:
     "The key's text is shown this once: only its hash is stored. An admin may make keys for other users (`userId`).",

@@ -144,6 +144,18 @@ describe("A user", () => {
       expect(await made(http.get("/v1/templates", { key }))).toHaveLength(1);
     });
 
+    it("gives nothing away beyond the quotas of the new owner, and says the numbers", async () => {
+      const heir = await newUser("heir");
+      const transfer = () => http.call("DELETE", `/v1/users/${user.id}?transferTo=${heir.id}`);
+      const limit = async (quotas: object) => made(http.call("PATCH", `/v1/users/${heir.id}`, { body: { quotas } }));
+      await limit({ endpoints: 0, templates: 5, volumesGb: 0, keys: 0, pods: 0 });
+      const words = /more than it may \(quotas.endpoints 1 > 0, quotas.volumesGb 1 > 0\): raise/;
+      await refused(transfer(), 400, words);
+      expect(await made(http.get("/v1/endpoints", { key }))).toHaveLength(1);
+      await limit({ endpoints: 1, templates: 1, volumesGb: 1, pods: 0 });
+      expect((await transfer()).status).toBe(204);
+    });
+
     it("is given away whole while another request deletes it: what has a new owner stays", async () => {
       const heir = await newUser("heir");
       const { key: heirs } = await newKey({ userId: heir.id });

@@ -14,6 +14,7 @@ import { deletePod } from "../pods/save-pod.js";
 import { deleteRegistryAuth } from "../templates/save-registry-auth.js";
 import { deleteTemplate } from "../templates/save-template.js";
 import { bankAll } from "../usage/meter-usage.js";
+import { keptGb, mayBeGiven } from "../usage/quotas.js";
 import { deleteVolume } from "../volumes/save-volume.js";
 import { type Caller, changeAs } from "./change-as.js";
 import { mayKeep, userFor } from "./save-key.js";
@@ -99,7 +100,10 @@ async function unlessGone(deletion: Promise<void>): Promise<void> {
   });
 }
 
-/** Gives all of a user's resources to another user. First refuses names that both have used, and local processes. */
+/**
+ * Gives all of a user's resources to another user. First refuses what is beyond that user's quotas, names that both have
+ * used, and local processes.
+ */
 export async function transfer(needs: Parts, caller: ApiKey, user: User, heirId: string): Promise<void> {
   const { registry } = needs;
   const heir = userFor(needs, caller, heirId);
@@ -109,6 +113,13 @@ export async function transfer(needs: Parts, caller: ApiKey, user: User, heirId:
   if (!registry.isFirstAdmin(heir.no)) hasNoProcesses(given);
   if (given.pods.length + kept.pods.length > limits.podsPerUserMax)
     throw new Refusal("IN_USE", `A user may have ${limits.podsPerUserMax} pods: delete some first.`);
+  const count = (noun: "pods" | "endpoints" | "templates") => ({ has: kept[noun].length, more: given[noun].length });
+  mayBeGiven(heir, {
+    pods: count("pods"),
+    endpoints: count("endpoints"),
+    templates: count("templates"),
+    volumesGb: { has: keptGb(needs, heir.no), more: keptGb(needs, user.no) },
+  });
   const taken = new Set(kept.templates.map(({ settings }) => settings.name));
   const same = given.templates.find(({ settings }) => taken.has(settings.name));
   if (same) throw new Refusal("IN_USE", `Both users have a template named '${same.settings.name}': rename one first.`);
@@ -128,8 +139,8 @@ export async function transfer(needs: Parts, caller: ApiKey, user: User, heirId:
     const words = `A resource of the user '${user.id}' refers to a secret '${gained.name}', which '${user.id}' lacks and '${heir.id}' has`;
     throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to another user.`);
   }
-  auditing.note({ action: "user.transfer", resource: user.id, after: { to: heir.id, what: describe(given) } });
   await bankAll(needs); // each pays for its own time
+  auditing.note({ action: "user.transfer", resource: user.id, after: { to: heir.id, what: describe(given) } });
   await registry.giveAll(user.no, heir.no);
 }
 

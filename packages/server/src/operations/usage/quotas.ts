@@ -1,3 +1,4 @@
+import type { User } from "../../domain/access/user.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { isPod, ownVolumeGb } from "../../domain/pods/pod.js";
 import { barrier, type Running } from "../../domain/usage/barrier.js";
@@ -67,6 +68,25 @@ export function withinQuota(
   throw new Refusal(
     "QUOTA_REACHED",
     `This user may have ${most} ${nouns[quota]}, and has ${has}: delete some, or ask an admin for more (quotas.${quota}).`,
+  );
+}
+
+/** How much of a quota a user has, and how much more it would get. */
+export interface Gain {
+  readonly has: number;
+  readonly more: number;
+}
+
+/** Refuses to give a user more than it may have, and says the numbers of every quota that is too small. */
+export function mayBeGiven({ id, terms }: User, gains: Readonly<Partial<Record<keyof typeof nouns, Gain>>>): void {
+  const exceeded = Object.entries(gains).flatMap(([name, { has, more }]) => {
+    const most = terms.quotas?.[name as keyof typeof nouns];
+    return most === undefined || more <= 0 || has + more <= most ? [] : [`quotas.${name} ${has + more} > ${most}`];
+  });
+  if (exceeded.length === 0) return;
+  throw new Refusal(
+    "QUOTA_REACHED",
+    `The user '${id}' would have more than it may (${exceeded.join(", ")}): raise these quotas first, or transfer to another user.`,
   );
 }
 
