@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { graphqlPage, restPage } from "./docs/api-pages.mjs";
+import { compatibilityPage } from "./docs/compatibility.mjs";
 import { buildGuide } from "./docs/guide.mjs";
 import { Shapes } from "./docs/shapes.mjs";
 import { build, installPackages, main, root } from "./set-up.mjs";
@@ -58,27 +59,6 @@ async function errorsPage() {
     ([code, { status, retryable }]) => `| \`${code}\` | ${status} | ${retryable ? "yes" : "no"} |`,
   );
   return `# Error codes\n\nThe body of every error: \`{"error": "a sentence", "code": "A_CODE", "requestId": "…"}\`. REST v2 sends RFC 9457's form with the same \`code\` and \`requestId\`.\n\n| code | HTTP status | may the same call succeed later |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
-}
-
-/** What each call of a public client does here, from the table that the tests check. */
-async function compatibilityPage() {
-  const { mcpCalls, mcp3Calls } = await import(join(root, "tests/compat/mcp-calls.ts"));
-  const { pythonCalls, flashCalls } = await import(join(root, "tests/compat/python-calls.ts"));
-  const { queueCalls } = await import(join(root, "tests/compat/queue-calls.ts"));
-  const { runpodctlCalls } = await import(join(root, "tests/compat/runpodctl-calls.ts"));
-  const python = [pythonCalls["1"], pythonCalls["2"], flashCalls];
-  const management = [...python, runpodctlCalls, mcpCalls, mcp3Calls.v2, mcp3Calls.v1];
-  const tables = [...Object.values(queueCalls), ...management];
-  const words = (outcome) => {
-    if (outcome === "works") return "works | |";
-    return outcome.refused ? `refused | ${outcome.refused} |` : `missing | ${outcome.missing} |`;
-  };
-  const table = ({ client, note, calls }) => {
-    const rows = Object.entries(calls).map(([call, outcome]) => `| \`${call}\` | ${words(outcome)}`);
-    const works = Object.values(calls).filter((outcome) => outcome === "works").length;
-    return `## ${client}\n\n${note} ${works} of ${rows.length} calls work.\n\n| call | outcome | why |\n| --- | --- | --- |\n${rows.join("\n")}\n`;
-  };
-  return `# Compatibility, call by call\n\nEach call is made by the stock client, unchanged, in \`tests/compat\`, unless a table says otherwise.\n\n${tables.map(table).join("\n")}`;
 }
 
 /** The schema of the file that `millrace deploy` reads, for editors. */

@@ -4,5 +4,7 @@ export type Outcome = "works" | { readonly refused: string } | { readonly missin
 export interface ClientTable {
   readonly client: string;
   readonly note: string;
+  /** What else differs for this client on purpose, and why, beside the calls that are refused. */
+  readonly differences?: Readonly<Record<string, string>>;
   readonly calls: Readonly<Record<string, Outcome>>;
 }

@@ -7,13 +7,19 @@ const retryOfCancelled: Outcome = {
   refused: "a cancelled job is not retried, by the contract; a failed one is",
 };
 
+const catalog = {
+  "its catalog tools need `MILLRACE_PUBLIC_CATALOG=on`":
+    "they send no key, and without one nothing is shown by default",
+};
+
 /** Every tool of the MCP server, and its outcome. `tests/compat/mcp.test.ts` makes each call. */
 export const mcpCalls: ClientTable = {
   client: "`@runpod/mcp-server` 4.0.0",
   note:
     "Over REST v2, the queue API and GraphQL: `RUNPOD_API_BASE_URL` is the server's address, " +
     "`RUNPOD_SERVERLESS_API_URL` that with `/sdk/v2`, and `RUNPOD_PUBLIC_GRAPHQL_URL` and `RUNPOD_AUTHED_GRAPHQL_URL` " +
-    "that with `/sdk/graphql`. Its catalog tools send no key: they need `MILLRACE_PUBLIC_CATALOG=on`.",
+    "that with `/sdk/graphql`.",
+  differences: catalog,
   calls: {
     "list-endpoints": "works",
     "create-endpoint": "works",
@@ -116,11 +122,13 @@ export const mcp3Calls: Readonly<Record<"v1" | "v2", ClientTable>> = {
   v2: {
     client: "`@runpod/mcp-server` 3.4.0 over REST v2",
     note: `${shared} \`RUNPOD_REST_V2_API_URL\`, the server's address with \`/sdk/v2\`.`,
+    differences: catalog,
     calls: { ...all(works, "works"), ...all(onlyV2, "works"), ...never },
   },
   v1: {
     client: "`@runpod/mcp-server` 3.4.0 over REST v1",
     note: `${shared} \`RUNPOD_REST_VERSION=v1\` and \`RUNPOD_REST_API_URL\`, the server's address with \`/sdk/v1\`.`,
+    differences: catalog,
     calls: {
       ...all(works, "works"),
       ...all(onlyV2, { refused: "the client itself refuses this tool over REST v1" }),

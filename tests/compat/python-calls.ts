@@ -32,6 +32,10 @@ export const flashCalls: ClientTable = {
     "Over GraphQL, REST v1 and the queue API: `RUNPOD_API_BASE_URL` is the server's address with `/sdk`, " +
     "`RUNPOD_ENDPOINT_BASE_URL` that with `/sdk/v2`, `RUNPOD_REST_API_URL` that with `/sdk/v1`, and `RUNPOD_HAPI_URL` " +
     "the address alone.",
+  differences: {
+    "calls of load-balanced endpoints are not tested":
+      "the client fixes `https://{id}.{host}`: it needs `MILLRACE_LB_DOMAIN`, its DNS and TLS",
+  },
   calls: {
     ...all(
       [

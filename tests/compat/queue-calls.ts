@@ -11,11 +11,19 @@ export const queueCalls = {
   js: {
     client: "npm `runpod-sdk` 1.1.2",
     note: "Its option `baseUrl` is the server's address with `/sdk/v2`.",
+    differences: {
+      "`stream` needs `/sdk/v2`":
+        "under `/v2` the reply is the bare array of the public documentation, which the client cannot read",
+    },
     calls: all(["run", "runSync", "status", "statusSync", "stream", "cancel", "purgeQueue", "health"]),
   },
   python: {
     client: "PyPI `runpod` 1.12.0, its clients",
     note: "`RUNPOD_ENDPOINT_BASE_URL` is the server's address with `/sdk/v2`.",
+    differences: {
+      "`Job.stream` needs `/sdk/v2`":
+        "under `/v2` the reply is the bare array of the public documentation, which the client cannot read",
+    },
     calls: all([
       ...["Endpoint.run", "Endpoint.run_sync", "Endpoint.health", "Endpoint.purge_queue", ...ofJob("Job")],
       ...["AsyncioEndpoint.run", "AsyncioEndpoint.health", "AsyncioEndpoint.purge_queue", ...ofJob("AsyncioJob")],

@@ -242,8 +242,7 @@ export const v1: readonly Operation[] = [
       dataCenterId: word(dataCenters),
       endpointId: text(),
       gpuTypeId: word(gpuTypes),
-      // podId, the third word, is refused: workers are not billed one by one
-      grouping: word(["endpointId", "gpuTypeId"], "endpointId"),
+      grouping: word(["endpointId", "podId", "gpuTypeId"], "endpointId"),
       imageName: text(),
       templateId: text(),
     },

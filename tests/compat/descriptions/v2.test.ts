@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer } from "../../harness.js";
+import { v2Differences } from "./differences.js";
 import type { Operation } from "./facts.js";
 import { v2 } from "./v2-facts.js";
 import {
   acceptedMisfits,
   ask,
-  type Differences,
   expectFields,
   expectStatus,
   fieldOf,
@@ -72,20 +72,7 @@ async function body(operation: Operation): Promise<object> {
 const rows = rowsOf(v2);
 // which action is right depends on the pod
 const withWords = rows.withWords.filter(({ operation }) => !operation.path.endsWith("/action"));
-/** Fields that are null or left out where they have no value, by kind of resource. */
-const empty: Readonly<Record<string, Differences>> = {
-  serverless: { registry: "none is needed", cpu: "it runs on GPUs" },
-  templates: { registry: "none is needed" },
-  pods: {
-    registry: "none is needed",
-    gpu: "it has none yet",
-    dataCenterId: "it has no place yet",
-    template: "it was made without one",
-    runtime: "it does not run",
-    startedAt: "it has not started",
-  },
-  catalog: { pool: "not every GPU type is in a pool" },
-};
+const { absent: empty } = v2Differences;
 
 describe("Each operation of the public description of REST v2", () => {
   it.each(rows.all)("works, and shows what it promises: $name", async ({ operation }) => {

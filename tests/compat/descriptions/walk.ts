@@ -124,15 +124,22 @@ export async function refusedWords(ground: Ground, operation: Operation) {
   return refused;
 }
 
-/** Sends each query; what was not answered as it should be. */
-export async function wrongQueries(ground: Ground, operation: Operation, values: Readonly<Record<string, string>>) {
+/** Sends each query; what was not answered as it should be. `refused` has the words that are refused on purpose. */
+export async function wrongQueries(
+  ground: Ground,
+  operation: Operation,
+  values: Readonly<Record<string, string>>,
+  refused: Differences = {},
+) {
   const wrong: string[] = [];
   const path = await ground.filled(operation);
   for (const [name, { is, of }] of Object.entries(operation.query ?? {})) {
     const good = of ?? (is === "flag" ? ["true", "false"] : [values[name] ?? "some"]);
     for (const each of good) {
       const { status, body } = await ask(ground, operation, `${path}?${name}=${encodeURIComponent(each)}`);
-      if (status !== operation.status) wrong.push(`${name}=${each}: ${status} ${JSON.stringify(body)?.slice(0, 200)}`);
+      const isRight =
+        `${operation.path}?${name}=${each}` in refused ? ground.refusals.includes(status) : status === operation.status;
+      if (!isRight) wrong.push(`${name}=${each}: ${status} ${JSON.stringify(body)?.slice(0, 200)}`);
     }
     if (!of) continue;
     const { status, body } = await ask(ground, operation, `${path}?${name}=NO-SUCH-WORD`);

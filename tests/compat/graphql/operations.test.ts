@@ -19,6 +19,7 @@ import { hostedOperations } from "./hosted-operations.js";
 import { makeObjects } from "./objects.js";
 import { type Argument, bodyOf, type Made, type Operation } from "./operation.js";
 import { podOperations } from "./pod-operations.js";
+import { refusals } from "./refusals.js";
 import { misfits } from "./shape.js";
 import { templateOperations } from "./template-operations.js";
 
@@ -88,6 +89,13 @@ function sent(typeName: string, value: unknown): string[] {
 }
 
 describe("The table of operations", () => {
+  it("refuses what the page of compatibility lists, and nothing else", () => {
+    const refused: Record<string, string[]> = {};
+    for (const { field, by, refusal } of operations)
+      if (refusal) refused[field] = [...new Set([...(refused[field] ?? []), by])];
+    expect(refused).toEqual(Object.fromEntries(Object.entries(refusals).map(([field, { by }]) => [field, by])));
+  });
+
   it("selects every field that the server offers", () => {
     const selected = new Set<string>();
     const types = new TypeInfo(schema);

@@ -48,6 +48,12 @@ describe.each(["/v2", "/sdk/v2"])("Under %s", (prefix) => {
       });
   });
 
+  it("volumes are of one kind: another is refused in words", async () => {
+    const volume = { name: "v", size: 10, dataCenter: "EU-RO-1", type: "HIGH_PERFORMANCE" };
+    const { status, json } = await http.post(`${prefix}/network-volumes`, volume);
+    expect([status, json.detail]).toEqual([400, "There are no HIGH_PERFORMANCE volumes here: use STANDARD."]);
+  });
+
   it("registries are stored and never shown", async () => {
     const body = { name: "r", username: "u", password: "hunter2" };
     const made = await http.post(`${prefix}/registries`, body);

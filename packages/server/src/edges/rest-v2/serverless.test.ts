@@ -211,6 +211,12 @@ it.each(["QUEUE_DELAY", "REQUEST_COUNT"])(
   },
 );
 
+it("A queue endpoint that scales by its requests has an idle timeout, too", async () => {
+  const scaling = { type: "REQUEST_COUNT", requestCount: 2 };
+  const workers = { min: 0, max: 2, idleTimeout: 30 };
+  expect(await create({ scaling, workers })).toMatchObject({ scaling, workers });
+});
+
 it("Fields that no schema names are named in a header, at every depth", async () => {
   const gpu = { pools: ["ADA_24"], minRamPerGpu: 8 };
   const scaling = { ...queue.scaling, factor: 2 };

@@ -3,7 +3,7 @@ export const catalogTypes = `
 input GpuTypeFilter {
   id: String
   ids: [String!]
-  "Ignored."
+  "Ignored: no GPUs are kept for clusters."
   cluster: Boolean @ignored
 }
 input GpuLowestPriceInput {
@@ -86,8 +86,8 @@ type DataCenter {
   gpuAvailability(input: GpuAvailabilityInput): [GpuAvailability!]
 }
 
-input CpuFlavorInput { id: String "Ignored." isSls: Boolean @ignored }
-input SpecificsInput { dataCenterId: String instanceId: String "Ignored." isSls: Boolean @ignored }
+input CpuFlavorInput { id: String "Ignored: endpoints and pods have the same instances." isSls: Boolean @ignored }
+input SpecificsInput { dataCenterId: String instanceId: String "Ignored: endpoints and pods have the same instances." isSls: Boolean @ignored }
 type CpuSpecifics { stockStatus: String }
 type CpuFlavor {
   id: String

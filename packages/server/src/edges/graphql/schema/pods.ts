@@ -136,15 +136,15 @@ input deployCpuPodInput {
   startJupyter: Boolean @ignored
   deployCost: Float @ignored
 }
-input PodStopInput { podId: String! "Ignored." incrementVersion: Boolean @ignored }
+input PodStopInput { podId: String! "Ignored: a pod's version says how often it was changed." incrementVersion: Boolean @ignored }
 input PodResumeInput {
   podId: String!
   gpuCount: Int
-  "Ignored, like all that follow."
+  "Ignored, like all that follow: a pod keeps its kind, and its volume its place."
   syncMachine: Boolean @ignored
   computeType: String @ignored
 }
-input PodBidResumeInput { podId: String! gpuCount: Int "Ignored." bidPerGpu: Float @ignored }
+input PodBidResumeInput { podId: String! gpuCount: Int "Ignored: nothing here is let to the highest bidder." bidPerGpu: Float @ignored }
 input PodTerminateInput { podId: String! }
 type Pod {
   id: String
