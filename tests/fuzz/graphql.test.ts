@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { call, startServer, type TestServer } from "../harness.js";
+import { makeHandler } from "../e2e/handlers.js";
+import { type Body, reach, submit } from "../e2e/wire.js";
+import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
 import { fuzz, type Verdict } from "./schemathesis.js";
 
 const seed = Number(process.env.MILLRACE_TEST_FUZZ_SEED ?? 1);
@@ -9,11 +11,30 @@ let server: TestServer;
 beforeAll(async () => {
   server = await startServer({
     MILLRACE_LOG_LEVEL: "error",
-    MILLRACE_LOCAL_PROCESSES: "off",
     MILLRACE_CONTAINERS: "off",
   });
 });
-afterAll(() => server?.end());
+afterAll(async () => {
+  for (const undo of undos) await undo();
+  await server?.end();
+});
+
+const undos: (() => Promise<void> | void)[] = [];
+const ending = { onTestFinished: (undo: () => Promise<void> | void) => void undos.unshift(undo) };
+
+/** An endpoint with a live worker, which queries see and none changes. */
+async function makeLive(): Promise<string> {
+  const settings = { computeType: "CPU", workersMin: 1, workersMax: 1 };
+  const endpoint = await makeEndpoint(server, makeHandler(ending), settings);
+  await reach(server, endpoint, await submit(server, endpoint, { echo: 1 }), "COMPLETED");
+  return endpoint;
+}
+
+async function liveWorkers(endpoint: string): Promise<number> {
+  const query = `{ myself { endpoint(id: "${endpoint}") { pods { desiredStatus } } } }`;
+  const { body } = await call(server, "POST", "/graphql", { query });
+  return body.data.myself.endpoint.pods.filter(({ desiredStatus }: Body) => desiredStatus === "RUNNING").length;
+}
 
 /** What queries may name: of what they delete there are several. */
 async function makeNamed(): Promise<Record<string, string[]>> {
@@ -73,6 +94,7 @@ function expectEachToRun(tally: Verdict["tally"]) {
 it("GraphQL runs every query that fits its schema, or refuses it in words", { timeout: 600_000 }, async () => {
   console.log(`fuzzing /graphql with seed ${seed}`);
   const document = "/graphql";
+  const live = await makeLive();
   const { code, output, tally } = await fuzz(server, {
     document,
     seed,
@@ -89,4 +111,5 @@ it("GraphQL runs every query that fits its schema, or refuses it in words", { ti
   expectEachToRun(tally);
   const { status, body } = await call(server, "POST", "/graphql", { query: "{ myself { id } }" });
   expect([status, body.errors]).toEqual([200, undefined]);
+  expect(await liveWorkers(live)).toBe(1);
 });

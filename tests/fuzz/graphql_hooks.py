@@ -26,6 +26,13 @@ NEEDED = {
     **dict.fromkeys(["podFindAndDeployOnDemand", "podRentInterruptable", "deployCpuPod"], POD),
 }
 TEXT = re.compile(r'(\w+): ("""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*")')
+# The service really starts workers: few of them, and of nothing that happens to be in a directory of this machine.
+WORKERS = re.compile(r"(workersM(?:in|ax)): (\d+)")
+IMAGE = re.compile(r'imageName: "+\s*[./~\\](?:[^"\\]|\\.)*"+')
+
+
+def bounded(found):
+    return f"{found[1]}: {min(2, int(found[2]))}"
 
 
 @schemathesis.hook
@@ -36,7 +43,7 @@ def before_call(context, case, kwargs):
         values = KNOWN.get(f"{operation}.{found[1]}") or KNOWN.get(found[1])
         return f"{found[1]}: {json.dumps(next(values))}" if values and next(turns[found[1]]) else found[0]
 
-    case.body = TEXT.sub(with_known, case.body)
+    case.body = WORKERS.sub(bounded, IMAGE.sub('imageName: "registry.example/image"', TEXT.sub(with_known, case.body)))
     missing = [field for field in NEEDED.get(operation, []) if f"{field}:" not in case.body]
     if missing and next(turns[operation]):
         added = " ".join(f"{field}: {json.dumps(next(KNOWN[field]))}" for field in missing)

@@ -6,7 +6,9 @@ import itertools
 import json
 import os
 import re
+import time
 
+import requests
 import schemathesis
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
@@ -17,8 +19,58 @@ tally = collections.defaultdict(collections.Counter)
 KEPT = {kept: itertools.cycle(spares) for kept, spares in json.loads(os.environ.get("FUZZ_KEPT", "{}")).items()}
 
 
+# What belongs together, and the endpoint with a worker.
+PAIRS = json.loads(os.environ.get("FUZZ_PAIRS", "{}"))
+LIVE = json.loads(os.environ.get("FUZZ_LIVE", "{}"))
+# The service really starts workers: of every endpoint this many at most.
+WORKERS_MAX = 2
+PATHLIKE = re.compile(r"^\s*[./~\\]")
+
+
+def live_worker():
+    """The id of a worker that lives now, idle if there is one; a worker that was stopped is soon replaced."""
+    url = f"{LIVE['url']}/v1/endpoints/{LIVE['endpoint']}/workers"
+    for _ in range(100):
+        workers = requests.get(url, headers={"Authorization": f"Bearer {LIVE['key']}"}, timeout=10).json()
+        for state in ("idle", "running"):
+            for worker in workers:
+                if worker["state"] == state:
+                    return worker["id"]
+        time.sleep(0.1)
+    return LIVE["worker"]
+
+
+def bound(body):
+    """Keeps a body from starting many workers, and from running what happens to be in a directory of this machine."""
+    for outer, names in ((body, ("workersMin", "workersMax")), (body.get("workers"), ("min", "max"))):
+        if isinstance(outer, dict):
+            for name in names:
+                if isinstance(outer.get(name), int) and outer[name] > WORKERS_MAX:
+                    outer[name] = WORKERS_MAX
+    for name in ("imageName", "image"):
+        if isinstance(body.get(name), str) and PATHLIKE.match(body[name]):
+            body[name] = "registry.example/image"
+
+
+def name_what_lives(case):
+    """Lets paths name what belongs together, and a worker that lives; changes of the live endpoint change another one."""
+    parameters = case.path_parameters
+    if LIVE and parameters.get("workerId") == LIVE["worker"] and "endpointId" not in parameters:
+        parameters["workerId"] = live_worker()
+    for value in list(parameters.values()):
+        if isinstance(value, str):
+            parameters.update({name: other for name, other in PAIRS.get(value, {}).items() if name in parameters})
+    is_change = case.method.upper() != "GET" and not case.path.endswith("/restart")
+    if LIVE and is_change and parameters.get("endpointId") == LIVE["endpoint"]:
+        parameters["endpointId"] = LIVE["instead"]
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
+    if isinstance(case.path_parameters, dict):
+        name_what_lives(case)
+    if isinstance(case.body, dict):
+        bound(case.body)
     if case.method.upper() in ("DELETE", "POST") and isinstance(case.path_parameters, dict):
         is_deletion = case.method.upper() == "DELETE" or case.body == {"action": "terminate"}
         for name, value in case.path_parameters.items():

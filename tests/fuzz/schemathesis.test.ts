@@ -61,10 +61,26 @@ async function makeJobs(server: TestServer) {
   };
 }
 
+/** An endpoint with an idle worker, which has run a job and may be paused. */
+async function makeLive(server: TestServer) {
+  const settings = { computeType: "CPU", workersMin: 1, workersMax: 1, flashboot: true };
+  const endpoint = await makeEndpoint(server, makeHandler(ending, handler), settings);
+  const job = await submit(server, endpoint, { a: 1 });
+  await reach(server, endpoint, job, "COMPLETED");
+  return { endpoint, job, worker: (await liveWorkers(server, endpoint))[0] as string };
+}
+
+async function liveWorkers(server: TestServer, endpoint: string): Promise<string[]> {
+  const { body } = await call(server, "GET", `/v1/endpoints/${endpoint}/workers`);
+  const lives = ({ state }: { state: string }) => ["starting", "idle", "running", "paused"].includes(state);
+  return body.filter(lives).map(({ id }: { id: string }) => id);
+}
+
 /**
  * A public template, an endpoint and a volume that no worker uses; a worker that could not be started, and an earlier version.
  */
 async function makeResources(server: TestServer) {
+  const live = await makeLive(server);
   const made = async (path: string, body: unknown) => (await call(server, "POST", `/v1/${path}`, body)).body.id;
   const template = await made("templates", { name: "t", imageName: "registry.example/image", isPublic: true });
   const endpoint = await made("endpoints", { name: "e", templateId: template });
@@ -94,21 +110,35 @@ async function makeResources(server: TestServer) {
   });
   const receiver = await until(async () => (await call(server, "GET", "/v1/webhooks/receivers")).body[0]?.id as string);
   const known = {
-    "path.jobId": [told],
+    "path.jobId": [told, live.job],
     "path.deliveryId": [delivery],
     "path.receiverId": [receiver],
-    "path.workerId": [worker],
+    "path.workerId": [live.worker, worker],
     "path.podId": [pod],
     "path.version": ["1"],
     "path.containerRegistryAuthId": [auth],
-    "path.endpointId": [endpoint],
+    "path.endpointId": [endpoint, live.endpoint],
     "path.templateId": [template],
     "path.networkVolumeId": [volume],
     "body.templateId": [template],
   };
   // A call that follows a log does not end.
   const kept = { [endpoint]: spares, [pod]: sparePods };
-  return { known, kept, fixed: { "query.follow": "false" } };
+  const ofEndpoint = { endpointId: endpoint };
+  const pairs = {
+    [told]: ofEndpoint,
+    [worker]: ofEndpoint,
+    "1": ofEndpoint,
+    [live.job]: { endpointId: live.endpoint },
+  };
+  return {
+    known,
+    kept,
+    pairs,
+    ended: worker,
+    live: { ...live, instead: endpoint },
+    fixed: { "query.follow": "false" },
+  };
 }
 
 /** Fuzzes, and expects every check to pass; resolves with the counts of answers. */
@@ -130,11 +160,8 @@ function expectEachToWork(tally: Verdict["tally"]) {
 
 /** The paths of REST v2's management, which stand beside the queue's in one document. */
 const managed = "^/v2/(serverless|pods|billing|templates|network-volumes|registries|catalog)(/|$)";
-/**
- * Left out: streams that stay open, of a pod as long as it lives, and of changes; and what only a live worker can do, of
- * which these servers have none.
- */
-const without = { v1: "^/v1/(events|workers/[^/]+/(stop|pause))$", v2: "^/v2/pods/[^/]+/logs$" };
+/** Left out: streams that stay open, of a pod as long as it lives, and of changes. */
+const without = { v1: "^/v1/events$", v2: "^/v2/pods/[^/]+/logs$" };
 
 it("the queue API conforms to its OpenAPI document", { timeout }, async () => {
   const server = await start({ MILLRACE_RATE_LIMITS: "off" });
@@ -143,8 +170,8 @@ it("the queue API conforms to its OpenAPI document", { timeout }, async () => {
 });
 
 it("the management API of REST v2 conforms to its OpenAPI document", { timeout }, async () => {
-  const server = await start({ MILLRACE_LOCAL_PROCESSES: "off", MILLRACE_CONTAINERS: "off" });
-  const { known, kept } = await makeResources(server);
+  const server = await start({ MILLRACE_CONTAINERS: "off" });
+  const { known, fixed: _, ended, ...made } = await makeResources(server);
   const catalog = {
     "path.gpuTypeId": ["NVIDIA L4"],
     "path.cpuFlavorId": ["cpu3c"],
@@ -156,10 +183,12 @@ it("the management API of REST v2 conforms to its OpenAPI document", { timeout }
       only: managed,
       without: without.v2,
       examples,
-      known: { ...known, ...catalog },
-      kept,
+      ...made,
+      // its log is followed, and that of a live worker does not end
+      known: { ...known, ...catalog, "path.workerId": [ended] },
     }),
   );
+  expect(await liveWorkers(server, made.live.endpoint)).not.toEqual([]);
 });
 
 it("the queue API conforms to its OpenAPI document beyond its rate limits", { timeout }, async () => {
@@ -174,13 +203,8 @@ it("the queue API conforms to its OpenAPI document beyond its rate limits", { ti
 });
 
 it("the management API conforms to its OpenAPI document", { timeout }, async () => {
-  const server = await start({ MILLRACE_LOCAL_PROCESSES: "off", MILLRACE_CONTAINERS: "off" });
-  expectEachToWork(
-    await expectClean(server, {
-      document: "/v1/openapi.json",
-      without: without.v1,
-      examples,
-      ...(await makeResources(server)),
-    }),
-  );
+  const server = await start({ MILLRACE_CONTAINERS: "off" });
+  const made = await makeResources(server);
+  expectEachToWork(await expectClean(server, { document: "/v1/openapi.json", without: without.v1, examples, ...made }));
+  expect(await liveWorkers(server, made.live.endpoint)).not.toEqual([]);
 });

@@ -19,8 +19,19 @@ export interface Fuzzing {
   readonly fixed?: Readonly<Record<string, string>>;
   /** What no deletion may name, and what it deletes instead. */
   readonly kept?: Readonly<Record<string, readonly string[]>>;
+  /** What belongs together: with this value in a path its other parameters have these. */
+  readonly pairs?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** An endpoint with a worker: it is read and restarted, and `instead` is changed. */
+  readonly live?: Live;
   /** The address for every webhook that the service would accept. */
   readonly webhook: string;
+}
+
+export interface Live {
+  readonly endpoint: string;
+  /** Where it names a worker, calls name one that lives then. */
+  readonly worker: string;
+  readonly instead: string;
 }
 
 export interface Verdict {
@@ -53,6 +64,8 @@ export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict>
     FUZZ_WEBHOOK: asked.webhook,
     FUZZ_KEPT: JSON.stringify(asked.kept ?? {}),
     FUZZ_TALLY: join(folder, "tally.json"),
+    FUZZ_PAIRS: JSON.stringify(asked.pairs ?? {}),
+    FUZZ_LIVE: JSON.stringify(asked.live ? { ...asked.live, url: server.url, key: server.key } : {}),
     FUZZ_KNOWN: JSON.stringify(asked.known),
     SCHEMATHESIS_HOOKS: kindOf(asked).hooks,
     PYTHONPATH: import.meta.dirname,
