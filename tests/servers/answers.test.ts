@@ -1,5 +1,8 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventsOf } from "@millrace/api/client";
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
+import { limits } from "../../packages/server/src/limits/index.js";
 import { makeHandler, makeQueue } from "../e2e/handlers.js";
 import { makePuppets, type Puppet } from "../e2e/puppet.js";
 import { type Body, reach, submit, unknownJob } from "../e2e/wire.js";
@@ -223,5 +226,40 @@ describe("a rate limit", () => {
     console.log(`accepted ${accepted} of ${accepted + refused} cancels in ${windows} × 10 s, the limit is 100`);
     expect(acceptedAtFirst).toBeGreaterThanOrEqual(95);
     expect(accepted).toBeLessThanOrEqual(105 * windows);
+  });
+});
+
+/** Collects the names of the events on a server's stream, until the test ends. */
+async function followed(test: TestContext, server: Member): Promise<string[]> {
+  const left = new AbortController();
+  test.onTestFinished(() => left.abort());
+  const headers = { authorization: `Bearer ${server.key}` };
+  const reply = await fetch(`${server.url}/v1/events`, { headers, signal: left.signal });
+  const names: string[] = [];
+  const read = async () => {
+    for await (const events of eventsOf(reply)) names.push(...events.map(({ event }) => event));
+  };
+  read().catch(() => {}); // the test has ended
+  return names;
+}
+
+describe("the stream of changes", () => {
+  it("tells of changes at the other server within seconds, and of nothing while there are none", async (test) => {
+    const endpoint = await makeQueue(test, there);
+    const names = await followed(test, here);
+    const restMs = limits.newsElsewhereMs + 2 * limits.beatMs;
+    /** Resolves when nothing was told for longer than two reminders are apart. */
+    const isQuiet = async () => {
+      for (let count = -1; names.length > count; ) {
+        count = names.length;
+        await sleep(restMs);
+      }
+    };
+    await isQuiet();
+    names.length = 0;
+    await submit(there, endpoint);
+    await until(() => names.includes("missed"), restMs);
+    await isQuiet();
+    expect(names).toEqual(["missed"]);
   });
 });

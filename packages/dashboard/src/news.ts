@@ -18,12 +18,13 @@ const readAlone = 8;
 
 /** Which queries show what an event names. */
 const shownBy: Readonly<Record<string, readonly string[]>> = {
-  jobs: ["health", "requests", "job", "story", "timings", "deliveries"],
+  jobs: ["health", "requests", "job", "story", "timings", "deliveries", "delivery"],
   workers: ["health", "workers", "scaling", "releases", "worker", "hosts", "cold-starts"],
   endpoint: ["endpoint", "releases"],
+  webhooks: ["receivers", "deliveries", "delivery"],
 };
-/** Queries about an endpoint that are not named by it. */
-const ofAnyEndpoint = new Set(["worker", "hosts", "deliveries"]);
+/** Queries that are not named by an endpoint. */
+const ofAnyEndpoint = new Set(["worker", "hosts", "receivers", "deliveries", "delivery"]);
 const live = new Set(["endpoints", ...Object.values(shownBy).flat()]);
 
 /**
@@ -107,9 +108,9 @@ class Reader {
     const isNamed = ({ queryKey: [noun, id] }: Query) =>
       ofAnyEndpoint.has(noun as string)
         ? [...nouns.values()].some((each) => each.includes(noun as string))
-        : nouns.get(id as string)?.includes(noun as string) === true;
+        : nouns.get(id as string | undefined)?.includes(noun as string) === true;
     this.#mark((query) => isNamed(query) && !isOver(query));
-    for (const id of nouns.keys()) this.#oldEndpoints.add(id);
+    for (const id of nouns.keys()) if (id !== undefined) this.#oldEndpoints.add(id);
   }
 
   /** Everything that changes by itself. */
@@ -155,6 +156,14 @@ class Reader {
 }
 
 const isPods = ({ queryKey: [noun, path] }: Query) => noun === "list" && path === "/v1/pods";
-/** A job that has ended is not read again with its output; its story is, and tells of a retry. */
-const isOver = ({ queryKey: [noun], state: { data } }: Query): boolean =>
-  noun === "job" && data !== undefined && isFinal((data as StatusBody).status);
+/**
+ * What is not read again: a job that has ended (its story is, and tells of a retry), and a list of which older pages have
+ * been read, so that nothing jumps.
+ */
+function isOver({ queryKey: [noun], state: { data } }: Query): boolean {
+  if (data === undefined) return false;
+  if (noun === "job") return isFinal((data as StatusBody).status);
+  return isPaged(data) && data.pages.length > 1;
+}
+const isPaged = (data: unknown): data is { readonly pages: readonly unknown[] } =>
+  typeof data === "object" && data !== null && "pages" in data;

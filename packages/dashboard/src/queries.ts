@@ -68,14 +68,9 @@ export const inputQuery = (endpointId: string, id: string) =>
     queryFn: async () => readJson(await getText(`/v1/endpoints/${endpointId}/jobs/${id}/input`)),
   });
 export const deliveriesQuery = (jobId: string) =>
-  queryOptions({
-    queryKey: ["deliveries", jobId],
-    queryFn: () => get<Delivery[]>(`/v1/webhooks/deliveries?jobId=${jobId}`),
-    // attempts are no news: they are looked for until there will be no more
-    refetchInterval: ({ state: { data } }) =>
-      data?.some(({ state }) => !isEnded(state)) === false && data.length > 0 ? false : 3_000,
-  });
-const isEnded = (state: string): boolean => state === "delivered" || state === "failed";
+  read<Delivery[]>(["deliveries", jobId], `/v1/webhooks/deliveries?jobId=${jobId}`);
+/** One delivery, with what its receiver answered. */
+export const deliveryQuery = (id: string) => read<Delivery>(["delivery", id], `/v1/webhooks/deliveries/${id}`);
 export const workerQuery = (id: string) => read<Worker>(["worker", id], `/v1/workers/${id}`);
 
 /** A webhook's delivery with its attempts. */

@@ -41,7 +41,7 @@ export const logs = {
   logHeldBytesMax: mib, // of lines read for a follower and not taken yet
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
   newsRestMs: 250, // what changes is told to dashboards at most this often
-  newsElsewhereMs: 5 * second, // between two reminders to look at everything, where there are other servers
+  newsElsewhereMs: 5 * second, // between two reminders to look at everything, while something changes at other servers
   newsItemsMax: 200, // endpoints in one event: each follower looks through them
   newsFollowersMax: 512,
   newsFollowersPerOwner: 64,

@@ -3,19 +3,21 @@ import type { MillraceEvent } from "../events.js";
 import { limits } from "../limits/index.js";
 import { turns } from "../turns.js";
 
-/** What has changed of an endpoint: its jobs, its workers, or its own settings. */
-export type Changed = "jobs" | "workers" | "endpoint";
+/** What has changed of an endpoint: its jobs, its workers, or its own settings; or of its owner: webhooks. */
+export type Changed = "jobs" | "workers" | "endpoint" | "webhooks";
 
 /** Something that has changed, for whoever shows it. */
 export interface NewsItem {
-  readonly endpointId: string;
+  /** Absent for what belongs to no single endpoint: webhooks. */
+  readonly endpointId?: string;
   readonly what: readonly Changed[];
 }
 
 /** `much`: more has changed than is told one by one. */
 type Listener = (items: readonly NewsItem[] | "much") => void;
 
-type Noted = Map<string, { readonly what: Set<Changed>; ownerNo: number | undefined }>;
+/** By endpoint, or by owner for webhooks. */
+type Noted = Map<string | number, { readonly what: Set<Changed>; ownerNo: number | undefined }>;
 type OwnerOf = (endpointId: string) => number | undefined;
 
 const changedBy = (type: MillraceEvent["type"]): Changed | undefined => {
@@ -35,29 +37,64 @@ export class News {
   readonly #listeners = new Map<number, Set<Listener>>();
   #changed: Noted = new Map();
   #isDue = false;
+  #changes = 0;
+  /** How much each other server has counted. */
+  #elsewhere: ReadonlyMap<number, number> = new Map();
+  #isDueElsewhere = false;
+  #toldElsewhereAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, ownerOf: OwnerOf) {
     this.#clock = clock;
     this.#ownerOf = ownerOf;
   }
 
-  /** Hears what happens; without listeners it remembers nothing. */
+  /** Hears what happens; without listeners it only counts. */
   readonly hear = (event: MillraceEvent): void => {
-    if (this.#listeners.size === 0 || !("endpointId" in event)) return;
+    if (!("endpointId" in event)) return;
     const what = changedBy(event.type);
-    if (what) this.note(event.endpointId, what);
+    if (!what) return;
+    this.#changes++;
+    this.note(event.endpointId, what);
   };
 
-  /** Notes a change that no event reports. `ownerNo` is the owner of an endpoint that may just have been deleted. */
-  note(endpointId: string, what: Changed, ownerNo?: number): void {
+  /**
+   * Notes a change of an endpoint, or of an owner's webhooks. `ownerNo` is the owner of an endpoint that may just have
+   * been deleted. Other servers hear of changed settings by themselves: these are not counted.
+   */
+  note(of: string | number, what: Changed, ownerNo?: number): void {
     if (this.#listeners.size === 0) return;
-    const noted = this.#changed.get(endpointId) ?? { what: new Set(), ownerNo };
+    const noted = this.#changed.get(of) ?? { what: new Set(), ownerNo };
     noted.what.add(what);
     noted.ownerNo ??= ownerNo;
-    this.#changed.set(endpointId, noted);
+    this.#changed.set(of, noted);
     if (this.#isDue) return;
     this.#isDue = true;
     this.#clock.after(limits.newsRestMs, () => void this.#tell());
+  }
+
+  /** Notes that a user's webhooks have changed: an attempt was recorded, or a receiver was paused or resumed. */
+  noteWebhooks(ownerNo: number): void {
+    this.#changes++;
+    this.note(ownerNo, "webhooks", ownerNo);
+  }
+
+  /** How many changes there were at this server, for the other servers. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /**
+   * Learns, about once a second, how many changes there were at each other server. If there were more, everybody here is
+   * told that much has changed, though not again within a few seconds.
+   */
+  hearElsewhere(changes: ReadonlyMap<number, number>): void {
+    for (const [serverNo, count] of changes) if (this.#elsewhere.get(serverNo) !== count) this.#isDueElsewhere = true;
+    this.#elsewhere = changes;
+    const now = this.#clock.now();
+    if (!this.#isDueElsewhere || now < this.#toldElsewhereAt + limits.newsElsewhereMs) return;
+    this.#isDueElsewhere = false;
+    this.#toldElsewhereAt = now;
+    for (const ownerNo of [...this.#listeners.keys()]) void this.#tellOwner(ownerNo, "much");
   }
 
   /** Calls `listener` with what has changed of an owner's endpoints, until the returned function is called. */
@@ -75,21 +112,23 @@ export class News {
     this.#isDue = false;
     const changed = this.#changed;
     this.#changed = new Map();
-    for (const [ownerNo, items] of this.#byOwner(changed)) {
-      const told = items.length > limits.newsItemsMax ? "much" : items;
-      for (const listener of [...(this.#listeners.get(ownerNo) ?? [])]) {
-        if (turns.isOver) await turns.take(["news"]);
-        if (this.#listeners.get(ownerNo)?.has(listener)) listener(told);
-      }
+    for (const [ownerNo, items] of this.#byOwner(changed))
+      await this.#tellOwner(ownerNo, items.length > limits.newsItemsMax ? "much" : items);
+  }
+
+  async #tellOwner(ownerNo: number, told: Parameters<Listener>[0]): Promise<void> {
+    for (const listener of [...(this.#listeners.get(ownerNo) ?? [])]) {
+      if (turns.isOver) await turns.take(["news"]);
+      if (this.#listeners.get(ownerNo)?.has(listener)) listener(told);
     }
   }
 
   #byOwner(changed: Noted): Map<number, NewsItem[]> {
     const found = new Map<number, NewsItem[]>();
-    for (const [endpointId, { what, ownerNo = this.#ownerOf(endpointId) }] of changed) {
+    for (const [of, { what, ownerNo = this.#ownerOf(String(of)) }] of changed) {
       if (ownerNo === undefined || !this.#listeners.has(ownerNo)) continue;
       const own = found.get(ownerNo) ?? [];
-      own.push({ endpointId, what: [...what] });
+      own.push({ ...(typeof of === "string" && { endpointId: of }), what: [...what] });
       found.set(ownerNo, own);
     }
     return found;

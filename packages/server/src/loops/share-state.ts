@@ -8,7 +8,7 @@ import { clusterComparison } from "./compare-clusters.js";
 import type { Leases } from "./leases.js";
 import type { Loop } from "./loop.js";
 
-type Sharing = Needs<"registry" | "clock" | "here" | "emit" | "gate" | "bell">;
+type Sharing = Needs<"registry" | "clock" | "here" | "emit" | "gate" | "bell" | "news">;
 
 /**
  * Once a second, a server reports that it is alive and what it has heard from workers, renews its leases, and learns
@@ -20,7 +20,7 @@ export function shareStateLoop(
   leases: Leases,
   followTime: (aheadMs: number) => void,
 ): Loop {
-  const { registry, clock, here, emit, gate, bell } = needs;
+  const { registry, clock, here, emit, gate, bell, news } = needs;
   const clusters = here.clusters.map(({ name, no }) => ({ name, no }));
   const compareClusters = clusterComparison(needs);
   let saidAt = 0;
@@ -38,7 +38,7 @@ export function shareStateLoop(
     const report = gate.report();
     const { server } = here;
     const said = await shared.beat({
-      report: { gate: report, clusters, ...(server ? { address: server.address } : {}) },
+      report: { gate: report, clusters, changes: news.changes, ...(server ? { address: server.address } : {}) },
       hosts: here.hosts(),
       now,
       seenAt,
@@ -58,6 +58,7 @@ export function shareStateLoop(
       server ? others.flatMap((other) => callable(other, server.address)) : [],
     );
     compareClusters(others);
+    news.hearElsewhere(new Map(others.map(({ no, changes = 0 }) => [no, changes])));
     const tells = newsOf(report);
     // the server that scales looks at once, and so do servers whose requests wait for a worker
     if ([...tells].some((each) => !told.has(each))) bell.ringElsewhere("hosts");

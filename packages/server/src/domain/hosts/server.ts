@@ -11,13 +11,14 @@ export interface ServerAddress {
 }
 
 /**
- * A server's report to the other servers: what waits and runs at its gate, the address where they reach it, and the
- * clusters that it reaches, in order of preference.
+ * A server's report to the other servers: what waits and runs at its gate, the address where they reach it, the clusters
+ * that it reaches, in order of preference, and how many changes it has made that dashboards show.
  */
 export interface ServerReport {
   readonly gate?: GateReport;
   readonly address?: ServerAddress;
   readonly clusters?: readonly NamedCluster[];
+  readonly changes?: number;
 }
 
 /** Whether one server may call another. A loopback address means the same server only on the same machine. */

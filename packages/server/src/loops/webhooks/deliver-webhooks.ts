@@ -6,6 +6,7 @@ import { limits } from "../../limits/index.js";
 import type { Body } from "../../lines/webhook-bytes.js";
 import type { Call } from "../../lines/webhook-calls.js";
 import type { Needs } from "../../operations/needs.js";
+import { noteDelivery } from "../../operations/webhooks/deliveries.js";
 import { webhookBody } from "../../operations/webhooks/webhook-body.js";
 import type { Sender, SendOutcome } from "../../sender.js";
 import type { Attempt, Delivery, DueDelivery } from "../../store/index.js";
@@ -14,7 +15,7 @@ import { heldBack, noteReceiver } from "./held-deliveries.js";
 import { type Made, WebhookMemory } from "./webhook-memory.js";
 
 type Delivering = Needs<
-  "reader" | "deliveries" | "receivers" | "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "isTraced"
+  "reader" | "deliveries" | "receivers" | "clock" | "ids" | "bell" | "registry" | "vault" | "emit" | "isTraced" | "news"
 >;
 
 /** A delivery that may be attempted. */
@@ -72,6 +73,7 @@ export function deliverWebhooksLoop(needs: Delivering, sender: Sender, memory = 
     await noteReceiver(needs, delivery, attempt).catch((error) =>
       needs.emit({ type: "server.warning", message: "a webhook receiver could not be noted just now", error }),
     );
+    noteDelivery(needs, delivery);
     if (outcome.state !== "pending") needs.bell.ring("expiries");
   }
 

@@ -3,7 +3,7 @@ import { gib } from "../../limits/units.js";
 import type { Needs } from "../../operations/needs.js";
 import type { Attempt, Delivery, DueDelivery, Held, HeldSum, Target } from "../../store/index.js";
 
-type Holding = Needs<"deliveries" | "receivers" | "registry" | "bell" | "emit" | "ids">;
+type Holding = Needs<"deliveries" | "receivers" | "registry" | "bell" | "emit" | "ids" | "news">;
 
 /** The scheme, host and port that a delivery goes to; empty if its URL is none. */
 const originOf = ({ url }: Delivery): string => (URL.canParse(url) ? new URL(url).origin : "");
@@ -16,7 +16,7 @@ const ownerOf = ({ registry }: Holding, { endpointNo }: Delivery): number | unde
  * end: the attempt says why.
  */
 export async function heldBack(needs: Holding, due: readonly DueDelivery[], now: number): Promise<ReadonlySet<number>> {
-  const { deliveries, receivers, bell } = needs;
+  const { deliveries, receivers, bell, news } = needs;
   const aimed = due.flatMap((delivery) => {
     const target = targetOf(needs, delivery);
     return target ? [{ delivery, target, key: keyOf(target) }] : [];
@@ -49,6 +49,7 @@ export async function heldBack(needs: Holding, due: readonly DueDelivery[], now:
     await deliveries.record({ deliveryNo: delivery.no, attempt, outcome: { state: "failed" } });
   }
   if (full.length > 0) bell.ring("expiries");
+  for (const ownerNo of new Set(paused.map((receiver) => receiver.ownerNo))) news.noteWebhooks(ownerNo);
   return new Set(found.map(({ delivery }) => delivery.no));
 }
 

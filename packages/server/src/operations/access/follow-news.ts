@@ -1,9 +1,10 @@
 import { type ApiKey, maySee } from "../../domain/access/key.js";
 import type { NewsItem } from "../../lines/news.js";
 import type { Needs } from "../needs.js";
+import { isBound } from "./visible.js";
 
 /**
- * Tells a caller what changes of the endpoints and pods that its key sees, until the returned function is called. `much`:
+ * Tells a caller what changes of the endpoints, pods and webhooks that its key sees, until the returned function is called. `much`:
  * so much has changed that it is not told one by one.
  */
 export function followNews(
@@ -15,7 +16,9 @@ export function followNews(
     const present = needs.registry.key(caller.hash);
     if (!present) return;
     if (items === "much") return tell(items);
-    const seen = items.filter(({ endpointId }) => maySee(present.scope, endpointId));
+    const seen = items.filter(({ endpointId }) =>
+      endpointId === undefined ? !isBound(present) : maySee(present.scope, endpointId),
+    );
     if (seen.length > 0) tell(seen);
   });
 }

@@ -78,7 +78,7 @@ export async function ownDelivery(
   throw new Refusal("NOT_FOUND", `There is no delivery '${id.slice(0, 80)}'. Deliveries are kept for a day.`);
 }
 
-type Redelivering = Needs<"registry" | "deliveries" | "reader" | "clock" | "bell">;
+type Redelivering = Needs<"registry" | "deliveries" | "reader" | "clock" | "bell" | "news">;
 
 /** Sends a delivery that has ended once more, under the same id. */
 export async function redeliver(needs: Redelivering, asking: Caller, id: string): Promise<DeliveryWithAttempts> {
@@ -91,7 +91,14 @@ export async function redeliver(needs: Redelivering, asking: Caller, id: string)
     return own;
   });
   bell.ring("deliveries");
+  noteDelivery(needs, delivery);
   return (await deliveries.find(id)) ?? delivery;
+}
+
+/** Tells those who look at a user's webhooks that a delivery has changed. */
+export function noteDelivery({ registry, news }: Needs<"registry" | "news">, { endpointNo }: Delivery): void {
+  const ownerNo = registry.endpointByNo(endpointNo)?.ownerNo;
+  if (ownerNo !== undefined) news.noteWebhooks(ownerNo);
 }
 
 const nothingToSend = "There is nothing to send: the job is no longer kept, or it runs again.";

@@ -68,7 +68,7 @@ export async function ownReceiver({ receivers }: Looking, caller: ApiKey, id: st
 
 /** Holds a receiver's deliveries back, or sends what was held. What is the case already stays as it is. */
 export async function turnReceiver(
-  needs: Looking & Needs<"registry" | "clock" | "bell">,
+  needs: Looking & Needs<"registry" | "clock" | "bell" | "news">,
   asking: Caller,
   id: string,
   to: "pause" | "resume",
@@ -85,5 +85,6 @@ export async function turnReceiver(
     return { ...receiver, pausedAt };
   });
   needs.bell.ring("deliveries");
+  needs.news.noteWebhooks(saved.ownerNo);
   return saved;
 }

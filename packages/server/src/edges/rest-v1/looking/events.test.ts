@@ -22,7 +22,7 @@ afterEach(async () => {
   await scene.close();
 });
 
-type Told = { readonly endpointId: string; readonly what: readonly string[] };
+type Told = { readonly endpointId?: string; readonly what: readonly string[] };
 
 /** Opens the stream, and collects what it tells. */
 async function listen(key = scene.key) {
@@ -74,6 +74,40 @@ describe("GET /v1/events", () => {
     expect((await http.call("DELETE", `/v1/endpoints/${made.id}`)).status).toBe(204);
     await rest();
     await expect.poll(() => ofEndpoint(stream.told, made.id)).toContain("endpoint");
+  });
+
+  it("tells of webhooks, without an endpoint, whoever sees them", async () => {
+    await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "run" } });
+    await scene.addKey("mr_reads", scene.admin.ownerNo, { kind: "readOnly" });
+    const { key: strangers } = await scene.stranger();
+    scene.sender.status = 200;
+    scene.run(scene.loops.deliver());
+    const worker = await scene.worker(endpoint);
+    await rest();
+    const [own, reads, ...others] = await Promise.all(
+      [scene.key, "mr_reads", "mr_bound", strangers].map((key) => listen(key)),
+    );
+    const isToldTo = ({ told }: { readonly told: readonly Told[] }) =>
+      told.some(({ endpointId, what }) => endpointId === undefined && what.includes("webhooks"));
+    const all = [own, reads].filter((stream) => stream !== undefined);
+    const allAreTold = async () => {
+      await rest();
+      await expect.poll(() => all.every(isToldTo)).toBe(true);
+      for (const { told } of all) told.length = 0;
+    };
+
+    const webhook = "https://hooks.example.com/done";
+    await scene.done(worker, await scene.running(endpoint, worker, { input: {}, webhook }));
+    await allAreTold();
+    const [receiver] = (await http.get("/v1/webhooks/receivers")).json;
+    for (const to of ["pause", "resume"]) {
+      await http.post(`/v1/webhooks/receivers/${receiver.id}/${to}`, undefined);
+      await allAreTold();
+    }
+    const [delivery] = (await http.get("/v1/webhooks/deliveries")).json;
+    await http.post(`/v1/webhooks/deliveries/${delivery.id}/redeliver`, undefined);
+    await allAreTold();
+    expect(others.filter(isToldTo)).toEqual([]);
   });
 
   it("tells nobody of what their key does not see", async () => {

@@ -57,10 +57,6 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
       if (stalledFor > limits.readerStallMs) close();
       else if (!raw.writableNeedDrain) raw.write(": still here\n\n");
     });
-    // what happens on other servers is not heard of here
-    const elsewhere = realTime.every(limits.newsElsewhereMs, () => {
-      if (parts.registry.servers.length > 1 && !raw.writableNeedDrain) send("missed", {});
-    });
     let isClosed = false;
     const close = () => {
       if (isClosed) return;
@@ -68,7 +64,6 @@ export function eventRoutes(app: FastifyInstance, parts: Parts): void {
       ignore();
       leave();
       realTime.cancel(stillHere);
-      realTime.cancel(elsewhere);
       parts.draining.removeEventListener("abort", close);
       raw.destroy();
     };
