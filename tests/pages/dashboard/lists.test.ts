@@ -49,20 +49,6 @@ describe("The list of requests", () => {
   });
 });
 
-describe("The list of deliveries", () => {
-  it("says that it ends, only if there may be more", async () => {
-    const [one] = await dashboard.api("GET", "/v1/webhooks/deliveries");
-    const page = await dashboard.visit("/webhooks");
-    const rows = page.getByRole("group", { name: "Deliveries" }).getByRole("row");
-    await expect.poll(() => rows.count()).toBe(2);
-    expect(await page.getByText("The newest 100 are shown.").count()).toBe(0);
-    const json = Array.from({ length: 100 }, (_, n) => ({ ...one, id: `${one.id}${n}` }));
-    await page.route(/\/v1\/webhooks\/deliveries/, (route) => route.fulfill({ json }));
-    await page.reload();
-    await page.getByText("The newest 100 are shown.").waitFor();
-  });
-});
-
 describe("The keyboard", () => {
   it("goes to an endpoint by its name with Control+K", async () => {
     const page = await dashboard.visit("/usage");

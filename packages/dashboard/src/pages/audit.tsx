@@ -1,13 +1,13 @@
 import type { AuditEntry, AuditPage } from "@millrace/api";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { FilterInput } from "../parts/filter-input.js";
 import { Changes } from "../parts/form/changes.js";
-import { Problem } from "../parts/problem.js";
-import { Rows } from "../parts/rows.js";
+import { Loaded } from "../parts/loaded.js";
+import { More, usePages } from "../parts/pages.js";
 import { type Column, Table } from "../parts/table.js";
 import { Ago } from "../parts/times.js";
-import { get } from "../session.js";
+import { pageQuery } from "../queries.js";
 
 const route = getRouteApi("/frame/audit");
 const keyOf = ({ at, resource, action }: AuditEntry) => `${at} ${resource} ${action}`;
@@ -17,14 +17,12 @@ export function Audit() {
   const { action = "", resource = "", open } = route.useSearch();
   const navigate = useNavigate();
   const filter = new URLSearchParams({ limit: "100", ...(action && { action }), ...(resource && { resource }) });
-  const query = useInfiniteQuery({
-    queryKey: ["audit", String(filter)],
-    queryFn: ({ pageParam }) => get<AuditPage>(`/v1/audit?${filter}${pageParam ? `&cursor=${pageParam}` : ""}`),
-    initialPageParam: "",
-    getNextPageParam: ({ nextCursor }) => nextCursor,
+  const list = usePages({
+    key: ["audit"],
+    path: `/v1/audit?${filter}`,
+    rowsOf: ({ entries }: AuditPage) => entries,
+    next: ({ nextCursor }) => nextCursor && `cursor=${nextCursor}`,
   });
-  const entries = query.data?.pages.flatMap((page) => page.entries) ?? [];
-  const opened = entries.find((entry) => keyOf(entry) === open);
   const search = (changed: { action?: string; resource?: string }) => {
     const next = { action, resource, ...changed };
     const filled = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== ""));
@@ -51,54 +49,72 @@ export function Audit() {
           change={(text) => search({ resource: text })}
         />
       </p>
-      {query.isPending && <Rows columns={5} />}
-      {query.error && !query.data && (
-        <Problem what="The audit log" error={query.error} again={() => void query.refetch()} />
-      )}
-      {query.data && entries.length === 0 && (
-        <section className="empty">
-          <h2>{action || resource ? "No such change" : "No change yet"}</h2>
-          <p>
-            Every change of endpoints, templates, keys and the rest stands here: who made it, when, and what it was
-            before.
-          </p>
-        </section>
-      )}
-      {entries.length > 0 && (
-        <Table
-          label="Changes"
-          rows={entries}
-          columns={columns}
-          keyOf={(entry) => `${keyOf(entry)} ${entry.requestId}`}
-          onEnd={query.hasNextPage && !query.isFetching ? () => void query.fetchNextPage() : undefined}
-        />
-      )}
-      {query.hasNextPage && (
-        <p>
-          <button type="button" className="small" onClick={() => void query.fetchNextPage()}>
-            Older ones
-          </button>
-        </p>
-      )}
-      {opened && (
-        <section className="panel" aria-labelledby="opened">
-          <h2 id="opened">
-            {opened.action} <span className="id">{opened.resource}</span>
-          </h2>
-          <p className="note">
-            with the key {opened.keyPrefix}… of {opened.userId}
-            {opened.address && `, from ${opened.address}`}
-          </p>
-          <Changes
-            before={opened.before ?? {}}
-            after={opened.after ?? {}}
-            names={Object.keys({ ...opened.before, ...opened.after })}
-          />
-        </section>
-      )}
+      <Loaded query={list} what="The audit log" columns={5}>
+        {(entries) =>
+          entries.length === 0 ? (
+            <section className="empty">
+              <h2>{action || resource ? "No such change" : "No change yet"}</h2>
+              <p>
+                Every change of endpoints, templates, keys and the rest stands here: who made it, when, and what it was
+                before.
+              </p>
+            </section>
+          ) : (
+            <>
+              <Table
+                label="Changes"
+                rows={entries}
+                columns={columns}
+                keyOf={(entry) => `${keyOf(entry)} ${entry.requestId}`}
+                onEnd={list.loadMore}
+              />
+              <More list={list} />
+            </>
+          )
+        }
+      </Loaded>
+      {open !== undefined && <Opened of={open} listed={list.data?.find((entry) => keyOf(entry) === open)} />}
     </>
   );
 }
+
+/** An entry that is open: one of the list, or an older one that is looked up by its key. */
+function Opened({ of, listed }: { readonly of: string; readonly listed: AuditEntry | undefined }) {
+  const [at = "", resource = "", action = ""] = of.split(" ");
+  const isKey = !Number.isNaN(Date.parse(at)) && action !== "";
+  const since = isKey ? new Date(at).toISOString() : "";
+  const until = isKey ? new Date(Date.parse(at) + 1).toISOString() : "";
+  const query = useQuery({
+    ...pageQuery<AuditPage>(`/v1/audit?${new URLSearchParams({ action, resource, since, until })}`),
+    enabled: isKey && listed === undefined,
+  });
+  if (listed) return <Entry entry={listed} />;
+  if (!isKey) return <Gone />;
+  return (
+    <Loaded query={query} what="This change" columns={3} rows={2}>
+      {({ entries: [entry] }) => (entry ? <Entry entry={entry} /> : <Gone />)}
+    </Loaded>
+  );
+}
+
+const Gone = () => <p className="note">The change that this address names is not in the log, or no longer.</p>;
+
+const Entry = ({ entry }: { readonly entry: AuditEntry }) => (
+  <section className="panel" aria-labelledby="opened">
+    <h2 id="opened">
+      {entry.action} <span className="id">{entry.resource}</span>
+    </h2>
+    <p className="note">
+      with the key {entry.keyPrefix}… of {entry.userId}
+      {entry.address && `, from ${entry.address}`}
+    </p>
+    <Changes
+      before={entry.before ?? {}}
+      after={entry.after ?? {}}
+      names={Object.keys({ ...entry.before, ...entry.after })}
+    />
+  </section>
+);
 
 const columns: readonly Column<AuditEntry>[] = [
   { title: "When", of: ({ at }) => <Ago at={at} /> },

@@ -85,7 +85,7 @@ function Story({ endpointId, job, story }: StoryProps) {
       <section aria-labelledby="log">
         <h2 id="log">Its log</h2>
         <Log
-          path={`/v1/endpoints/${endpointId}/logs?follow=${!isOver}&tail=1000&jobId=${encodeURIComponent(job.id)}`}
+          path={`/v1/endpoints/${endpointId}/logs?follow=${!isOver}&jobId=${encodeURIComponent(job.id)}`}
           label="Lines of this job"
           empty="No log lines for this job. The endpoint's log has the lines of all jobs."
         />

@@ -3,10 +3,11 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { Action } from "../parts/action.js";
 import { Copy } from "../parts/copy.js";
 import { Loaded } from "../parts/loaded.js";
+import { arrayPages, More, usePages } from "../parts/pages.js";
 import { Attempts } from "../parts/story/attempts.js";
 import { type Column, Table } from "../parts/table.js";
 import { Ago } from "../parts/times.js";
-import { type Delivery, listQuery, pageQuery } from "../queries.js";
+import { type Delivery, deliveryQuery, pageQuery } from "../queries.js";
 import { send } from "../session.js";
 
 const route = getRouteApi("/frame/webhooks");
@@ -22,19 +23,25 @@ interface Receiver {
   readonly held: number;
 }
 
-/** The most deliveries that the server lists at a time. */
-const shownMax = 100;
+/** The most that the server lists at a time. */
+const pageRows = 100;
 
 /** Where webhooks go, how that went, and what signs them. */
 export function Webhooks() {
   const { state, open } = route.useSearch();
   const navigate = route.useNavigate();
-  const receivers = useQuery(listQuery<Receiver>("/v1/webhooks/receivers"));
-  const deliveries = useQuery(
-    listQuery<Delivery>(`/v1/webhooks/deliveries?limit=${shownMax}${state ? `&state=${state}` : ""}`),
-  );
+  const receivers = usePages({
+    key: ["receivers"],
+    path: `/v1/webhooks/receivers?limit=${pageRows}`,
+    ...arrayPages<Receiver>(pageRows, ({ origin }) => `after=${encodeURIComponent(origin)}`),
+  });
+  const deliveries = usePages({
+    key: ["deliveries", "all"],
+    path: `/v1/webhooks/deliveries?limit=${pageRows}${state ? `&state=${state}` : ""}`,
+    ...arrayPages<Delivery>(pageRows, ({ id }) => `before=${id}`),
+  });
   const secret = useQuery(pageQuery<{ readonly secret?: string }>("/v1/webhooks/secret"));
-  const opened = deliveries.data?.find(({ id }) => id === open);
+  const opened = useQuery({ ...deliveryQuery(open ?? ""), enabled: open !== undefined });
   return (
     <>
       <title>Webhooks · Millrace</title>
@@ -49,13 +56,16 @@ export function Webhooks() {
             all.length === 0 ? (
               <p className="note">None yet: a job that is submitted with "webhook" makes one.</p>
             ) : (
-              <Table
-                label="Receivers"
-                rows={all}
-                columns={receiverColumns}
-                keyOf={({ id }) => id}
-                sortIn="receiverSort"
-              />
+              <>
+                <Table
+                  label="Receivers"
+                  rows={all}
+                  columns={receiverColumns}
+                  keyOf={({ id }) => id}
+                  sortIn="receiverSort"
+                />
+                <More list={receivers} verb="More receivers" />
+              </>
             )
           }
         </Loaded>
@@ -85,16 +95,26 @@ export function Webhooks() {
         <Loaded query={deliveries} what="The deliveries" columns={5}>
           {(all) =>
             all.length === 0 ? (
-              <p className="note">None. They are kept for a week after they have ended.</p>
+              <p className="note">None. A delivery is kept for a day after it has ended.</p>
             ) : (
               <>
-                <Table label="Deliveries" rows={all} columns={deliveryColumns} keyOf={({ id }) => id} />
-                {all.length === shownMax && <p className="note">The newest {shownMax} are shown.</p>}
+                <Table
+                  label="Deliveries"
+                  rows={all}
+                  columns={deliveryColumns}
+                  keyOf={({ id }) => id}
+                  onEnd={deliveries.loadMore}
+                />
+                <More list={deliveries} isLive />
               </>
             )
           }
         </Loaded>
-        {opened && <Attempts delivery={opened} />}
+        {open !== undefined && (
+          <Loaded query={opened} what="The delivery" columns={2} rows={2}>
+            {(delivery) => <Attempts delivery={delivery} />}
+          </Loaded>
+        )}
       </section>
     </>
   );

@@ -11,7 +11,7 @@ export function Loaded<T>({
   rows = 6,
   children,
 }: {
-  readonly query: UseQueryResult<T>;
+  readonly query: Pick<UseQueryResult<T>, "data" | "error" | "dataUpdatedAt"> & { readonly refetch: () => unknown };
   readonly what: string;
   readonly columns?: number;
   readonly rows?: number;

@@ -8,7 +8,7 @@ export function Logs() {
   const { endpointId } = route.useParams();
   return (
     <Log
-      path={`/v1/endpoints/${endpointId}/logs?follow=true&tail=500`}
+      path={`/v1/endpoints/${endpointId}/logs?follow=true`}
       label="Log of all workers"
       empty="Nothing yet. What the handler prints appears here while its workers run, and for a day after."
     />

@@ -4,12 +4,16 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { Action } from "../../parts/action.js";
 import { Changes } from "../../parts/form/changes.js";
 import { Loaded } from "../../parts/loaded.js";
+import { Cut } from "../../parts/pages.js";
 import { type Column, Table } from "../../parts/table.js";
 import { Ago } from "../../parts/times.js";
 import { releasesQuery } from "../../queries.js";
 import { send } from "../../session.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/releases");
+
+/** How many the server keeps. */
+const releasesKept = 50;
 
 /** An endpoint's versions: what changed with each, how it went, and the way back. */
 export function Releases() {
@@ -28,6 +32,7 @@ export function Releases() {
               columns={columnsOf(endpointId, releases[0]?.version)}
               keyOf={(each) => String(each.version)}
             />
+            <Cut rows={releases.length} most={releasesKept} what="versions are kept" />
             {chosen && <Diff release={chosen} before={releases.find((each) => each.version === chosen.version - 1)} />}
           </>
         );

@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useState } from "react";
 import type { Series } from "../../parts/chart.js";
 import { Loaded } from "../../parts/loaded.js";
+import { Cut } from "../../parts/pages.js";
 import { Rows } from "../../parts/rows.js";
 import { type Column, Table } from "../../parts/table.js";
 import { Ago } from "../../parts/times.js";
@@ -12,6 +13,9 @@ import { WhatIf } from "./what-if.js";
 
 const Chart = lazy(() => import("../../parts/chart.js").then((module) => ({ default: module.Chart })));
 const route = getRouteApi("/frame/endpoints/$endpointId/scaling");
+
+/** The most that the server lists. */
+const decisionsListed = 500;
 
 /** What waited and ran, how many workers there were, and why the scaler did what it did. */
 export function Scaling() {
@@ -42,6 +46,7 @@ export function Scaling() {
                 columns={columns}
                 keyOf={({ from, outcome }) => `${from} ${outcome}`}
               />
+              <Cut rows={decisions.length} most={decisionsListed} what="decisions are shown, and are in the chart" />
             </section>
           )}
         </>

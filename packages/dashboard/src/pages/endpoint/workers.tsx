@@ -5,14 +5,18 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { Action } from "../../parts/action.js";
 import { Loaded } from "../../parts/loaded.js";
+import { Cut } from "../../parts/pages.js";
 import { Log } from "../../parts/story/log.js";
 import { Phases } from "../../parts/story/phases.js";
 import { type Column, Table } from "../../parts/table.js";
 import { Ago, span } from "../../parts/times.js";
-import { endpointQuery, workersQuery } from "../../queries.js";
+import { endpointQuery, workerQuery, workersQuery } from "../../queries.js";
 import { send } from "../../session.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/workers");
+
+/** The most that the server lists, those that ended included. */
+const workersListed = 500;
 
 /** An endpoint's workers: what they do, how they started, what they print. */
 export function Workers() {
@@ -40,7 +44,8 @@ export function Workers() {
           ) : (
             <>
               <Table label="Workers" rows={all} columns={columns} keyOf={({ id }) => id} />
-              <Chosen worker={all.find(({ id }) => id === worker)} />
+              <Cut rows={all.length} most={workersListed} what="workers are shown" />
+              <Chosen id={worker} listed={all.find(({ id }) => id === worker)} />
             </>
           )
         }
@@ -87,9 +92,20 @@ const columnsOf = (endpointId: string, canPause: boolean): readonly Column<Worke
   },
 ];
 
-function Chosen({ worker }: { readonly worker: Worker | undefined }) {
+/** A worker that was chosen: one of the list, or an older one. */
+function Chosen({ id, listed }: { readonly id: string | undefined; readonly listed: Worker | undefined }) {
+  const older = useQuery({ ...workerQuery(id ?? ""), enabled: id !== undefined && listed === undefined });
+  if (listed) return <Shown worker={listed} />;
+  if (id === undefined) return <p className="note">Choose a worker to see how it started and what it prints.</p>;
+  return (
+    <Loaded query={older} what="The worker" columns={3} rows={2}>
+      {(worker) => <Shown worker={worker} />}
+    </Loaded>
+  );
+}
+
+function Shown({ worker }: { readonly worker: Worker }) {
   const navigate = route.useNavigate();
-  if (!worker) return <p className="note">Choose a worker to see how it started and what it prints.</p>;
   const { id, state, why, exit } = worker;
   return (
     <section aria-labelledby="chosen" className="panel">
@@ -105,7 +121,7 @@ function Chosen({ worker }: { readonly worker: Worker | undefined }) {
       <h3>Log</h3>
       <Log
         key={id}
-        path={`/v1/workers/${id}/logs?follow=true&tail=500`}
+        path={`/v1/workers/${id}/logs?follow=true`}
         label={`Log of ${shortName(id)}`}
         empty="It has printed nothing yet."
       />

@@ -112,11 +112,7 @@ const pods: Noun<Pod> = {
           ))}
         </ul>
       )}
-      <Log
-        path={`/v1/pods/${id}/logs?follow=true&tail=200`}
-        label="Log"
-        empty="It has printed nothing in the last day."
-      />
+      <Log path={`/v1/pods/${id}/logs?follow=true`} label="Log" empty="It has printed nothing in the last day." />
     </>
   ),
 };

@@ -7,12 +7,15 @@ import { Problem } from "../problem.js";
 import { Rows } from "../rows.js";
 import { useVisible } from "../use-visible.js";
 
-const linesKept = 2_000;
+/** How many of the last lines are shown: the next more each time that older ones are asked for. */
+const tails = [500, 2_000, 10_000] as const;
 const againMs = 2_000;
 
-/** What workers print, as it comes. `path` is a log's route with its query. */
+/** What workers print, as it comes. `path` is a log's route with its query, without its length. */
 export function Log({ path, label, empty }: { readonly path: string; readonly label: string; readonly empty: string }) {
-  const { lines, isOpening, trouble, again } = useLog(path);
+  const [tail, setTail] = useState<number>(tails[0]);
+  const { lines, isOpening, trouble, again } = useLog(`${path}&tail=${tail}`, tail);
+  const longer = tails.find((each) => each > tail);
   const room = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   // biome-ignore lint/correctness/useExhaustiveDependencies: it runs because there are new lines
@@ -26,6 +29,17 @@ export function Log({ path, label, empty }: { readonly path: string; readonly la
       {trouble && (
         <p role="status" className="note">
           Not live: {trouble.message}
+        </p>
+      )}
+      {lines.length >= tail && (
+        <p className="note buttons">
+          The last {tail.toLocaleString("en")} lines are shown
+          {longer ? "." : ", which is the most. A job's page has its own."}
+          {longer && (
+            <button type="button" className="small" onClick={() => setTail(longer)}>
+              Older lines
+            </button>
+          )}
         </p>
       )}
       <section
@@ -55,7 +69,7 @@ export function Log({ path, label, empty }: { readonly path: string; readonly la
 }
 
 /** The last lines of a log, and how its stream is: a broken one is asked for again by itself once it has been open. */
-function useLog(path: string) {
+function useLog(path: string, linesMax: number) {
   const [lines, setLines] = useState<readonly LogLine[]>([]);
   const [trouble, setTrouble] = useState<Error>();
   const [isOpening, setOpening] = useState(true);
@@ -73,12 +87,12 @@ function useLog(path: string) {
       setTrouble(said);
     };
     const add = (more: readonly LogLine[]) => {
-      if (!over.signal.aborted) setLines((before) => [...before, ...more].slice(-linesKept));
+      if (!over.signal.aborted) setLines((before) => [...before, ...more].slice(-linesMax));
     };
     // a browser has six connections for all its tabs
     if (isVisible) void (/[?&]follow=true/.test(path) ? follow : readOnce)(path, over.signal, tell, add);
     return () => over.abort();
-  }, [path, tries, isVisible]);
+  }, [path, linesMax, tries, isVisible]);
   return { lines, isOpening, trouble, again: () => setTries(tries + 1) };
 }
 
