@@ -85,6 +85,7 @@ const needOf = {
   "tests/deploy/nginx.ts": "nginx",
   "tests/deploy/files.test.ts": "compose",
   "tests/deploy/observability.test.ts": "promtool",
+  "tests/deploy/options.test.ts": ["compose", "docker", "jq", "systemd"],
   "tests/deploy/proxies.test.ts": ["caddy", "nginx", "openssl", "systemd"],
   "tests/docs/guide/run-page.ts": "jq",
   "tests/pages/browser.ts": "browser",

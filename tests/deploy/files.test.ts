@@ -1,17 +1,23 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../packages/server/src/config.js";
+import { blocksOf } from "../docs/guide/blocks.js";
 import { makeFolder } from "../e2e/handlers.js";
 import { root } from "../harness.js";
 
 const text = (name: string) => readFileSync(join(root, "deploy", name), "utf8");
 
-/** Runs make-env.sh in a folder, and returns the variables that it wrote, by name. */
-function makeEnv(folder: string) {
+/** The command of docs/guide/deployment.md that makes the keys. */
+const [making] = blocksOf("deployment").filter(({ words }) => words.test === "tests/deploy/files.test.ts");
+
+/** Runs make-env.sh in a clone, as the guide says, and returns the variables that it wrote, by name. */
+function makeEnv(clone: string) {
+  const folder = join(clone, "deploy");
+  mkdirSync(folder, { recursive: true });
   for (const name of ["make-env.sh", ".env.example"]) copyFileSync(join(root, "deploy", name), join(folder, name));
-  const { status, stderr } = spawnSync("sh", [join(folder, "make-env.sh")], { encoding: "utf8" });
+  const { status, stderr } = spawnSync("sh", ["-c", making?.text ?? "exit 9"], { cwd: clone, encoding: "utf8" });
   const lines = readFileSync(join(folder, ".env"), "utf8").split("\n");
   const values = lines.filter((line) => /^[A-Z]/.test(line)).map((line) => line.split("=") as [string, string]);
   return { status, stderr, values: Object.fromEntries(values) };
@@ -22,7 +28,7 @@ describe("deploy/make-env.sh", () => {
     const [one, other] = [makeFolder(test), makeFolder(test)];
     const [first, second] = [makeEnv(one), makeEnv(other)];
     expect([first.status, second.status]).toEqual([0, 0]);
-    expect(statSync(join(one, ".env")).mode & 0o077).toBe(0);
+    expect(statSync(join(one, "deploy/.env")).mode & 0o077).toBe(0);
     for (const name of ["POSTGRES_PASSWORD", "MILLRACE_API_KEY", "MILLRACE_SEAL_KEY"]) {
       expect(first.values[name]?.length, name).toBeGreaterThan(40);
       expect(first.values[name], name).not.toBe(second.values[name]);
@@ -69,7 +75,7 @@ describe("deploy/compose.yaml", () => {
     const folder = makeFolder(test);
     makeEnv(folder);
     copyFileSync(join(root, "deploy/compose.yaml"), join(folder, "compose.yaml"));
-    const words = ["-f", join(folder, "compose.yaml"), "--env-file", join(folder, ".env"), "config"];
+    const words = ["-f", join(folder, "compose.yaml"), "--env-file", join(folder, "deploy/.env"), "config"];
     const read = spawnSync("/usr/bin/docker-compose", words, { encoding: "utf8" });
     expect(read).toMatchObject({ status: 0, stderr: "" });
     expect(read.stdout).toContain("read_only: true");

@@ -1,25 +1,47 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startDocker, type TestDocker } from "../../scripts/docker.mjs";
+import { blocksOf } from "../docs/guide/blocks.js";
 import { root, until } from "../harness.js";
+import { openRegistry, type PushedTo } from "./registry.js";
 
 const commit = "0123456789abcdef0123456789abcdef01234567";
 let engine: TestDocker;
 let folder: string;
+let registry: PushedTo;
+/** The name of the image in docs/guide/kubernetes.md, and the one that stands for it here. */
+const named = "registry.example/me/millrace:v1";
+let image: string;
+/** What the guide says to build and push the image. */
+const [block] = blocksOf("kubernetes").filter(({ words }) => words.test === "tests/deploy/image.test.ts");
+const [build = "", push = ""] = (block?.text ?? "").split("\n");
+
+/** Runs the guide's command on the engine; `more`: options that the engine of this test needs. */
+async function follow(command: string, cwd: string, more: readonly string[] = []): Promise<void> {
+  const [program, verb = "", ...words] = command.replaceAll(named, image).split(" ");
+  expect(program).toBe("docker");
+  const env = { ...process.env, DOCKER_CONFIG: folder };
+  const said = ["-H", engine.host, verb, ...more, ...words];
+  await promisify(execFile)("/usr/bin/docker", said, { cwd, env, maxBuffer: 2 ** 26 });
+}
+
 beforeAll(async () => {
   engine = await startDocker();
+  registry = await openRegistry();
+  image = named.replace("registry.example", registry.address);
   folder = mkdtempSync(join(tmpdir(), "millrace-image-"));
   makeBase("node:24-bookworm-slim");
   const context = copyContext();
   // the network that npm inside the build needs is this machine's own
-  const words = ["build", "--network", "host", "--build-arg", `MILLRACE_COMMIT=${commit}`, "-t", "millrace"];
-  engine.docker(...words, "-f", join(context, "deploy/Dockerfile"), context);
+  await follow(build, context, ["--network", "host", "--build-arg", `MILLRACE_COMMIT=${commit}`]);
 }, 600_000);
 afterAll(async () => {
   await engine?.end();
+  await registry?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -69,13 +91,18 @@ function copyContext(): string {
   return context;
 }
 
+it("The image is pushed to a registry, as docs/guide/kubernetes.md says", async () => {
+  await follow(push, folder);
+  expect(registry.pushed()).toEqual([named.slice("registry.example/".length)]);
+});
+
 it("The image runs jobs on a read-only file system, without capabilities and not as root", async () => {
   mkdirSync(join(folder, "handlers/whoami"), { recursive: true });
   writeFileSync(join(folder, "handlers/whoami/handler.mjs"), "export default () => process.getuid();\n");
   const hardened = ["--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges:true"];
   const shared = ["-v", `${join(folder, "handlers")}:/handlers:ro`, "-v", "millrace-data:/data"];
   const settings = ["-e", "MILLRACE_API_KEY=mr_a_key_for_this_test_alone"];
-  const id = engine.docker("run", "-d", "--init", ...hardened, ...shared, ...settings, "millrace");
+  const id = engine.docker("run", "-d", "--init", ...hardened, ...shared, ...settings, image);
   const [{ NetworkSettings }] = JSON.parse(engine.docker("inspect", id));
   const url = `http://${NetworkSettings.IPAddress}:8000`;
   const call = async (method: string, path: string, body?: unknown) => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { startDocker, type TestDocker } from "../../scripts/docker.mjs";
+import { blocksOf } from "../docs/guide/blocks.js";
 import { uniqueName } from "../e2e/resources.js";
 import { call, root, startServer, type TestServer } from "../harness.js";
 
@@ -72,10 +73,14 @@ describe("A worker in a container", () => {
     expect((await runsync(endpoint, { env: "MILLRACE_API_KEY" })).output.env).toBeUndefined();
   });
 
-  it("is in the operator's network, and reaches the server there", async (test) => {
-    const name = "millrace-test-apart";
-    const apart = ["-o", "com.docker.network.bridge.enable_icc=false", "--subnet", engine.subnet];
-    engine.docker("network", "create", ...apart, name);
+  // docs/guide/images.md
+  it("is in the network that the guide makes, and reaches the server there", async (test) => {
+    const [block] = blocksOf("images").filter(({ words }) => words.test === "tests/docker/containers.test.ts");
+    const [create = "", start = ""] = (block?.text ?? "").split("\n");
+    const [, words = "", name = ""] = /^docker (network create .*) (\S+)$/.exec(create) ?? [];
+    const [, setting = ""] = /^(MILLRACE_DOCKER_NETWORK=\S+) npm start$/.exec(start) ?? [];
+    expect(setting).toBe(`MILLRACE_DOCKER_NETWORK=${name}`);
+    engine.docker(...words.split(" "), "--subnet", engine.subnet, name);
     const other = await startServer({
       DOCKER_HOST: engine.host,
       MILLRACE_DOCKER_NETWORK: name,

@@ -23,6 +23,7 @@ it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000
   const blocks = wayBlocks("beside");
   const port = String(await freePort());
   const { code, output, report } = await runPage(blocks, {
+    startsService: true,
     env: { PATH: commands, KUBECONFIG: cluster.kubeconfig, MILLRACE_PORT: port, MILLRACE_DEMO: "off" },
     instead: {
       "http://192.0.2.10:8000": `http://${cluster.gateway}:${port}`,

@@ -93,6 +93,7 @@ function learnAddresses(): void {
 it("the page leads from an empty cluster to a COMPLETED job", { timeout: 300_000 }, async () => {
   const port = String(await freePort());
   const { code, output, report } = await runPage(wayBlocks("inside"), {
+    startsService: true,
     env: { PATH: commands, KUBECONFIG: cluster.kubeconfig },
     instead: {
       "postgres://millrace:password@database.example:5432/millrace": databaseUrl,
@@ -176,6 +177,7 @@ it("runs workers in further clusters, its own among them", { timeout: 240_000 },
   };
   writeFileSync(file, JSON.stringify(kubeconfig));
   const { code, report } = await runPage(furtherBlocks(), {
+    startsService: true,
     env: { PATH: commands, KUBECONFIG: cluster.kubeconfig },
     instead: {
       "=clusters.yaml": `=${file}`,

@@ -11,7 +11,7 @@ import { root } from "../../harness.js";
  * - `output`: what the command above prints; `…` stands for anything within a line.
  * - `test=FILE`: that test runs it, because it needs more than a shell.
  * - `way=NAME`: it is part of one of the page's ways to the same end, of which a test follows one.
- * - `hardware`: it needs a GPU or changes the machine; only its syntax is checked.
+ * - `hardware`: it needs a GPU or changes the machine: only its syntax and its options are checked.
  */
 export interface Block {
   readonly language: string;

@@ -18,21 +18,23 @@ function pattern(text: string): RegExp {
   return new RegExp(parts.map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*"));
 }
 
-it("Few blocks are only read: those that need a GPU, a container engine or root", () => {
-  const unrun = writtenPages.flatMap((page) =>
+/** Blocks that no test runs, and why. Their syntax is checked here, their options in tests/deploy/options.test.ts. */
+const unrun = {
+  "gpus: sudo apt-get update": "installs a GPU's driver, and reboots the machine",
+  "gpus: sudo apt-get install -y docker.io curl": "changes the machine's container engine for its GPUs",
+  "gpus: docker run --rm --gpus all debian:stable-slim nvidia-smi -L": "needs a GPU and its driver",
+  "deployment: sudo systemctl daemon-reload": "needs a machine that systemd has started, and root",
+  "deployment: docker compose -f deploy/compose.yaml up -d --build      # then http://127.0.0.1:8000, with the MILLRACE_API_KEY of deploy/.env":
+    "pulls the images of PostgreSQL and nginx from their registry",
+};
+
+it("Few blocks are only read, each for a reason", () => {
+  const found = writtenPages.flatMap((page) =>
     blocksOf(page)
       .filter(({ words }) => words.hardware !== undefined)
       .map(({ text }) => `${page}: ${text.split("\n")[0]}`),
   );
-  expect(unrun).toEqual([
-    "images: docker network create -o com.docker.network.bridge.enable_icc=false millrace",
-    "gpus: sudo apt-get update",
-    "gpus: sudo apt-get install -y docker.io curl",
-    'gpus: curl -s $API/v2/$ENDPOINT/runsync -H "$AUTH" -d \'{"input":{"prompt":"hello"}}\'',
-    "deployment: sudo systemctl daemon-reload",
-    "deployment: sh deploy/make-env.sh                                    # writes new keys and a database password to deploy/.env",
-    "kubernetes: docker build --file deploy/Dockerfile --tag registry.example/me/millrace:v1 .",
-  ]);
+  expect(found).toEqual(Object.keys(unrun));
 });
 
 describe.each(writtenPages)("The page %s", (page) => {

@@ -16,8 +16,10 @@ export interface PageRun {
   readonly report: string;
 }
 
-/** For a page that starts the service itself. */
-export interface OwnStart {
+/** What a page needs besides a shell. */
+export interface PageSetting {
+  /** Whether its blocks start the service. */
+  readonly startsService: boolean;
   readonly env: Readonly<Record<string, string>>;
   /** What stands for something else in the page, by what it stands for. */
   readonly instead: Readonly<Record<string, string>>;
@@ -28,7 +30,7 @@ export interface OwnStart {
  * unless the page does that. The server's address replaces the usual one; HOME is empty, and packages of Python are
  * those of the tests.
  */
-export async function runPage(blocks: readonly Block[], own?: OwnStart): Promise<PageRun> {
+export async function runPage(blocks: readonly Block[], own?: PageSetting): Promise<PageRun> {
   const folder = mkdtempSync(join(tmpdir(), "millrace-guide-"));
   const { clone, home } = freshClone(folder);
   const outputs = join(folder, "outputs");
@@ -37,10 +39,11 @@ export async function runPage(blocks: readonly Block[], own?: OwnStart): Promise
   const PATH = [...(own ? [own.env.PATH] : []), join(venv(), "bin"), dirname(process.execPath), process.env.PATH].join(
     ":",
   );
-  const server = own ? undefined : await startServer({ MILLRACE_DATA_DIR: dataDir, PATH });
+  const server = own?.startsService ? undefined : await startServer({ MILLRACE_DATA_DIR: dataDir, PATH });
   try {
     if (server) writeFileSync(join(dataDir, "api-key"), `${server.key}\n`, { mode: 0o600 });
-    const instead = Object.entries(own?.instead ?? { "http://127.0.0.1:8000": server?.url ?? "" });
+    const address = server ? { "http://127.0.0.1:8000": server.url } : {};
+    const instead = Object.entries({ ...address, ...own?.instead });
     const script = instead.reduce((text, [from, to]) => text.replaceAll(from, to), scriptOf(blocks, outputs));
     const path = join(folder, "page.sh");
     writeFileSync(path, script);
