@@ -54,7 +54,7 @@ it.each([
     const commands = commandsOf(way);
     expect(commands.map(({ text }) => text.split("\n")[0]?.slice(0, 30))).toEqual([
       "npm start",
-      "mkdir -p ~/shout && cat > ~/sh",
+      "mkdir -p ~/shout",
       "npx millrace dev ~/shout",
       "npx millrace deploy ~/shout",
       "npx millrace deploy ~/shout",
