@@ -31,7 +31,12 @@ const endpointFields = {
     }),
   ),
   flashboot: orNull(Type.Boolean({ description: "The same as flashBootType FLASHBOOT." })),
-  flashBootType: orNull(choice([...flashBootTypes, ""], "An empty text leaves it unchanged.")),
+  flashBootType: orNull(
+    choice(
+      [...flashBootTypes, ""],
+      "Whether idle workers are paused with their memory, so that they go on at once. An empty text leaves it unchanged.",
+    ),
+  ),
   gpuCount: orNull(Type.Integer({ minimum: 1, maximum: 64, description: "Number of GPUs per worker." })),
   gpuIds: orNull(
     text("GPU tiers or types, comma-separated, in order of preference; -NVIDIA L4 takes one out of its tier."),
@@ -68,7 +73,10 @@ const endpointFields = {
     }),
   ),
   scalerType: orNull(
-    choice(scalerTypes, "How the number of workers is scaled. Endpoints of both types may use either."),
+    choice(
+      scalerTypes,
+      "What starts workers: QUEUE_DELAY, how long jobs wait; REQUEST_COUNT, how many jobs there are for each worker. Endpoints of both types may use either.",
+    ),
   ),
   scalerValue: orNull(
     Type.Integer({ minimum: 1, maximum: 1_000_000, description: "Seconds of delay, or requests per worker." }),

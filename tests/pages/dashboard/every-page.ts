@@ -96,8 +96,8 @@ export const mainPages: readonly PageCase[] = [
   {
     name: "New endpoint",
     path: () => "/endpoints/new",
-    full: "or choose one that you have:",
-    empty: "A container image, or a folder of the server's machine",
+    full: "unless you choose one below.",
+    empty: "A container image, or a folder on the server's machine",
     reads: /\/v1\/templates$/,
   },
   {

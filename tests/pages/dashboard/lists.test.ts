@@ -49,6 +49,22 @@ describe("The list of requests", () => {
   });
 });
 
+describe("On a phone", () => {
+  it("a list shows the state beside the id of which only the end fits, and the tab of the page is in sight", async () => {
+    const page = await dashboard.visit(`${path}/releases`, { width: 360 });
+    const isInSight = async (selector: string) => {
+      const box = await page.locator(selector).first().boundingBox();
+      return box !== null && box.x >= 0 && box.x + box.width <= 360;
+    };
+    await page.getByRole("group", { name: "Releases" }).waitFor();
+    await expect.poll(() => isInSight(".tabs .active")).toBe(true);
+    await page.locator(".tabs a").first().click();
+    await page.getByText(/^\d+ shown/).waitFor();
+    await expect.poll(() => isInSight(".tabs .active")).toBe(true);
+    expect(await isInSight("tbody .status")).toBe(true);
+  });
+});
+
 describe("The keyboard", () => {
   it("goes to an endpoint by its name with Control+K", async () => {
     const page = await dashboard.visit("/usage");

@@ -35,12 +35,12 @@ function Host({ host }: { readonly host: HostView }) {
         )}
         {host.location && ` · in ${host.location}`}
         {!host.cluster && ` · ${host.cpuCount} CPUs, ${host.memoryInGb.toFixed(0)} GB of memory`} · {host.workers}{" "}
-        workers
+        {host.workers === 1 ? "worker" : "workers"}
       </p>
       {host.cluster ? (
         <ClusterGpus id={host.id} types={host.cluster.gpuTypes} />
       ) : host.gpus.length === 0 ? (
-        <p className="note">{host.gpuProblem ?? "It has no GPU."}</p>
+        <p className="note">No GPU{host.gpuProblem && `: ${host.gpuProblem}`}</p>
       ) : (
         <Table label={`GPUs of host ${host.id}`} rows={host.gpus} columns={columns} keyOf={({ id }) => id} />
       )}

@@ -12,8 +12,8 @@ import type { Send } from "../session.js";
 
 /** What most endpoints need; everything else stands below it. */
 const first = [
-  "name",
   "templateId",
+  "name",
   "type",
   "computeType",
   "gpuTypeIds",
@@ -22,7 +22,8 @@ const first = [
   "workersMax",
   "idleTimeout",
 ];
-const firstFields = fieldsOf(EndpointCreate, first);
+// without a template, one is made
+const firstFields = fieldsOf(EndpointCreate, first).map((field) => ({ ...field, isRequired: false }));
 const otherFields = fieldsOf(EndpointCreate).filter(({ name }) => !first.includes(name));
 
 /** Makes an endpoint from a template, or from an image or folder that is named here. */
@@ -70,8 +71,8 @@ function Form({ hasTemplates }: { readonly hasTemplates: boolean }) {
           <label htmlFor={field}>image or folder</label>
           <input id={field} value={image} autoComplete="off" onChange={({ target }) => setImage(target.value)} />
           <p className="note">
-            A container image, or a folder of the server's machine with a handler in it. A template is made of it
-            {hasTemplates ? "; or choose one that you have:" : "."}
+            A container image, or a folder on the server's machine with a handler in it. A template is made of it
+            {hasTemplates ? ", unless you choose one below." : "."}
           </p>
         </div>
       )}

@@ -54,7 +54,7 @@ function Full({ endpoints }: { readonly endpoints: readonly Seen[] }) {
         <Figure name="running" value={sum(({ jobs }) => jobs.inProgress)} />
         <Figure name="completed" value={sum(({ jobs }) => jobs.completed)} />
         <Figure name="failed" value={sum(({ jobs }) => jobs.failed)} />
-        <Figure name="finished in the last minute" value={useRate(sum(({ jobs }) => jobs.completed + jobs.failed))} />
+        <Figure name="finished / min" value={useRate(sum(({ jobs }) => jobs.completed + jobs.failed))} />
         <Figure name="workers ready" value={sum(({ workers }) => workers.ready)} />
         <Figure name="workers starting" value={sum(({ workers }) => workers.initializing)} />
         <Gpus />

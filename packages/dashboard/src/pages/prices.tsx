@@ -19,7 +19,7 @@ export function PriceList() {
     <section aria-labelledby="prices">
       <h2 id="prices">Prices</h2>
       <p className="note">
-        Of an hour, in the currency that you choose. Only admins set them, and for what runs from then on.
+        Per hour, in a currency of your choice. Only admins set prices. A new price applies to what runs from then on.
       </p>
       <Loaded query={query} what="The prices" columns={2} rows={3}>
         {(prices) => <Form key={JSON.stringify(prices)} prices={prices} />}
@@ -46,7 +46,7 @@ function Form({ prices }: { readonly prices: Prices }) {
         <Price key={name} words={words} value={rest[name]} change={(value) => setRest({ ...rest, [name]: value })} />
       ))}
       <fieldset className="pairs">
-        <legend className="note">One GPU, by type</legend>
+        <legend>one GPU, by type</legend>
         {gpus.map(([name, price], n) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place, whatever is typed into it
           <div className="pair" key={n}>

@@ -36,8 +36,9 @@ export function Server() {
       </Loaded>
       <h2>Settings</h2>
       <p>
-        A server is set by variables of its environment (MILLRACE_…), which are read at its start. The reference of the
-        command line lists them, each with its default, and <code>npx millrace doctor</code> checks this machine.
+        The server reads its settings from environment variables (MILLRACE_…) when it starts.{" "}
+        <a href="/docs/guide/reference/settings">The reference</a> lists them with their defaults, and{" "}
+        <code>npx millrace doctor</code> checks the machine.
       </p>
       <h2>API</h2>
       <p>

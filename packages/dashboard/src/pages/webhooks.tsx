@@ -134,8 +134,8 @@ const receiverColumns: readonly Column<Receiver>[] = [
   {
     title: "Actions",
     of: ({ id, state }) => {
-      const verb = state === "paused" ? "resume" : "pause";
-      return <Action verb={verb} act={() => send("POST", `/v1/webhooks/receivers/${id}/${verb}`)} />;
+      const [verb, path] = state === "paused" ? ["Resume", "resume"] : ["Pause", "pause"];
+      return <Action verb={verb} act={() => send("POST", `/v1/webhooks/receivers/${id}/${path}`)} />;
     },
   },
 ];

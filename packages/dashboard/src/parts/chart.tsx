@@ -15,6 +15,20 @@ export interface Series {
 
 const height = 220;
 
+const dayS = 86_400;
+
+/** What the time axis says: the time at each tick, under the first one and where a day begins also the date. */
+function timesOf(_: uPlot, ticks: readonly number[], __: number, ___: number, stepS: number): string[] {
+  const dateOf = (at: number) => new Date(at * 1_000).toLocaleDateString(undefined, { month: "short", day: "numeric" });
+  if (stepS >= dayS) return ticks.map(dateOf);
+  const seconds = stepS < 60 ? ({ second: "2-digit" } as const) : {};
+  return ticks.map((at, n) => {
+    const time = new Date(at * 1_000).toLocaleTimeString(undefined, { hour: "numeric", minute: "2-digit", ...seconds });
+    const before = ticks[n - 1];
+    return before !== undefined && dateOf(before) === dateOf(at) ? time : `${time}\n${dateOf(at)}`;
+  });
+}
+
 /** Values over time. `times` are in milliseconds; `onHover` gets the index of the point under the mouse. */
 export function Chart({
   label,
@@ -43,7 +57,10 @@ export function Chart({
         height,
         legend: { show: false },
         cursor: { drag: { x: false, y: false } },
-        axes: [soft, { ...soft, size: 64, values: (_, ticks) => ticks.map(format) }],
+        axes: [
+          { ...soft, space: 88, values: timesOf },
+          { ...soft, size: 64, values: (_, ticks) => ticks.map(format) },
+        ],
         scales: { y: { range: (_, __, max) => [0, Math.max(1, max ?? 1) * 1.1] } },
         series: [
           {},

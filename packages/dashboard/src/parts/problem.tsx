@@ -29,7 +29,7 @@ export function Problem({
 
 /** The page of a URL that leads nowhere. */
 export const NotFound = () => (
-  <main className="problem">
+  <main className="lost">
     <h1>There is no such page</h1>
     <p>
       <Link to="/">All endpoints</Link>

@@ -129,17 +129,24 @@ const Row = memo(function Row<T>({ row, columns }: RowProps<T>) {
       {columns.map(({ title, of, kind }, n) =>
         n === 0 ? (
           <th key={title} scope="row" className={kind}>
-            {of(row)}
+            {kind === "id" ? <Tail>{of(row)}</Tail> : of(row)}
           </th>
         ) : (
           <td key={title} className={kind}>
-            {of(row)}
+            {kind === "id" ? <Tail>{of(row)}</Tail> : of(row)}
           </td>
         ),
       )}
     </tr>
   );
 }) as <T>(props: RowProps<T>) => ReactNode;
+
+/** An id, of which a narrow window shows the end: the beginning of most is the same. */
+const Tail = ({ children }: { readonly children: ReactNode }) => (
+  <span className="tail">
+    <bdi>{children}</bdi>
+  </span>
+);
 
 const Spacer = ({ height, columns }: { readonly height: number; readonly columns: number }) => (
   <tr className="spacer">

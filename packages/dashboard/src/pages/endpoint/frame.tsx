@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link, Outlet } from "@tanstack/react-router";
+import { getRouteApi, Link, Outlet, useRouterState } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { Dot } from "../../parts/dot.js";
 import { Problem } from "../../parts/problem.js";
 import { endpointQuery, healthQuery } from "../../queries.js";
@@ -22,6 +23,14 @@ export function EndpointFrame() {
   const { endpointId } = route.useParams();
   const endpoint = useQuery(endpointQuery(endpointId));
   const health = useQuery(healthQuery(endpointId));
+  const nav = useRef<HTMLElement>(null);
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab was opened
+  useEffect(() => {
+    const [row, tab] = [nav.current, nav.current?.querySelector<HTMLElement>(".active")];
+    // on a phone the tabs scroll
+    if (row && tab) row.scrollLeft = tab.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  }, [path]);
   if (endpoint.error && !endpoint.data)
     return <Problem what="This endpoint" error={endpoint.error} again={() => void endpoint.refetch()} />;
   const name = endpoint.data?.name ?? endpointId;
@@ -40,7 +49,7 @@ export function EndpointFrame() {
             ` · ${health.data.jobs.inQueue} waiting, ${health.data.jobs.inProgress} running, ${health.data.workers.ready} ready`}
         </p>
       </header>
-      <nav className="tabs" aria-label="This endpoint">
+      <nav className="tabs" ref={nav} aria-label="This endpoint">
         {tabs.map(({ to, title }) => (
           <Link key={to} to={to} params={{ endpointId }} activeOptions={{ exact: true, includeSearch: false }}>
             {title}

@@ -7,10 +7,12 @@ const route = getRouteApi("/frame/endpoints/$endpointId/logs");
 export function Logs() {
   const { endpointId } = route.useParams();
   return (
-    <Log
-      path={`/v1/endpoints/${endpointId}/logs?follow=true`}
-      label="Log of all workers"
-      empty="Nothing yet. What the handler prints appears here while its workers run, and for a day after."
-    />
+    <div className="whole-log">
+      <Log
+        path={`/v1/endpoints/${endpointId}/logs?follow=true`}
+        label="Log of all workers"
+        empty="Nothing yet. What the handler prints appears here while its workers run, and for a day after."
+      />
+    </div>
   );
 }

@@ -57,7 +57,7 @@ const columnsOf = (endpointId: string, newest: number | undefined): readonly Col
   { title: "Image", kind: "why", of: ({ imageName }) => imageName },
   { title: "Why", kind: "why", of: ({ why }) => why },
   {
-    title: "Back",
+    title: "Roll back",
     of: ({ version }) =>
       version === newest ? (
         "newest"

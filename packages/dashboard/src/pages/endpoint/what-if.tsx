@@ -60,8 +60,8 @@ function Sliders({ endpoint }: { readonly endpoint: Endpoint }) {
     <section aria-labelledby="what-if">
       <h2 id="what-if">What if</h2>
       <p className="note">
-        The jobs that are still kept, submitted again at the same times to the same scaler with other settings.
-        scalerValue is in {delay}, idleTimeout in seconds.
+        What the scaler would have done with other settings, if the jobs that are still kept came again at the same
+        times. scalerValue is in {delay}, idleTimeout in seconds.
       </p>
       <div className="sliders">
         {slider("workersMin", 10)}
@@ -117,7 +117,8 @@ function Outcome({ jobs, present, changed }: ScalingReplay) {
     <Scroll label="What other settings would have changed">
       <table className="compare">
         <caption className="note">
-          {jobs} jobs. {present.starts} starts of workers with the present settings, {changed.starts} with these.
+          {jobs} {jobs === 1 ? "job" : "jobs"}. Workers started: {present.starts} with the present settings,{" "}
+          {changed.starts} with these.
           {unrun > 0 && ` ${unrun} jobs would never run.`}
         </caption>
         <thead>

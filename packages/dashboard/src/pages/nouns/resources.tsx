@@ -123,7 +123,7 @@ const secrets: Noun<Secret> = {
   path: "/v1/secrets",
   columns: [
     { title: "Name", of: ({ name }) => name, by: ({ name }) => name },
-    { title: "In an environment", kind: "id", of: ({ name }) => `{{ RUNPOD_SECRET_${name} }}` },
+    { title: "In an environment", of: ({ name }) => <code>{`{{ RUNPOD_SECRET_${name} }}`}</code> },
     { title: "Description", kind: "why", of: ({ description }) => description },
     { title: "Made", of: ({ createdAt }) => <Ago at={createdAt} />, by: ({ createdAt }) => createdAt },
   ],

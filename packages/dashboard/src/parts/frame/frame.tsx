@@ -91,13 +91,13 @@ export function Frame() {
             </>
           )}
           <p className="rail-foot">
-            <ThemeButton />
             <a href="/docs/guide/" className="quiet">
               Guide
             </a>
             <a href="/docs" className="quiet">
               API
             </a>
+            <ThemeButton />
             <button type="button" className="quiet" onClick={leave}>
               Sign out
             </button>
