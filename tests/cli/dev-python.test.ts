@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import { until } from "../harness.js";
 import { millrace, startMillrace } from "./millrace.js";
 
 let folder: string;
@@ -52,7 +53,7 @@ describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
     write("handler.py", `import nowhere_at_all\n${handler("1")}`);
     await going.shows("! handler.py changed");
     await millrace(["run", "shout", "{}", "--no-wait"], { folder });
-    const lacks = (name: string) => `! the Python package "${name}" is missing: echo ${name} >> `;
+    const lacks = (name: string) => `! Python finds no module "${name}"; if a package has it: echo ${name} >> `;
     await going.shows(lacks("nowhere_at_all"));
     write("handler.py", `import iniconfig\n${handler("iniconfig.__name__")}`);
     await going.shows(lacks("iniconfig"));
@@ -74,8 +75,20 @@ describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
     expect(await once({ PATH: path })).toMatchObject({ exit: 0, out: "1.16.0\n" });
     expect(existsSync(join(folder, ".venv/bin/pip"))).toBe(false); // uv's environments have none
     write("handler.py", `import nowhere_at_all\n${handler("1")}`);
-    const advice = 'package "nowhere_at_all" is missing: add "nowhere_at_all" to the dependencies in pyproject.toml';
+    const advice =
+      'module "nowhere_at_all"; if a package has it: add "nowhere_at_all" to the dependencies in pyproject.toml';
     expect((await once({ PATH: path })).err).toContain(advice);
+  });
+
+  it("makes .venv anew if its making was interrupted", async (test) => {
+    write("requirements.txt", "six==1.16.0\n");
+    write("handler.py", handler("six.__version__"));
+    const going = startMillrace(test, ["dev", ".", "--input", '{"text":"x"}'], { folder, env: reach });
+    await going.shows("making .venv from requirements.txt … (about a minute)");
+    await until(() => existsSync(join(folder, ".venv")), 30_000);
+    going.interrupt();
+    expect(await going.ended).toBe(130);
+    expect(await once()).toMatchObject({ exit: 0, out: "X 1.16.0\n" });
   });
 
   it("takes a .venv that is there as it is, and says in words why one cannot be made", async () => {
@@ -91,7 +104,7 @@ describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
     const own = await once();
     expect(own.err).toContain("No module named 'runpod'");
     expect(own.err).toContain(
-      `package "runpod" is missing: ${join(folder, ".venv/bin/python")} -m pip install runpod, then save the handler again`,
+      `Python finds no module "runpod"; if a package has it: ${join(folder, ".venv/bin/python")} -m pip install runpod, then save the handler again`,
     );
   });
 });

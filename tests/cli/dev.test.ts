@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -147,7 +147,7 @@ describe("millrace dev", () => {
     const env = { MILLRACE_URL: "http://127.0.0.1:1", MILLRACE_API_KEY: "mr_other" };
     const going = startMillrace(test, ["dev", "."], { folder, env });
     await going.shows("Ctrl-C ends it");
-    const [pasted = ""] = /cd '.*/.exec(going.screen()) ?? [];
+    const [pasted = ""] = /\(cd '.*/.exec(going.screen()) ?? [];
     const path = `${join(folder, "..")}:${process.env.PATH}`;
     write("../millrace", `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`);
     chmodSync(join(folder, "../millrace"), 0o755);
@@ -186,6 +186,32 @@ describe("millrace dev", () => {
         ),
       });
     expect(await run("run", "shout", '{"text":"first"}')).toMatchObject({ exit: 0, out: "FIRST\n" });
+  });
+
+  it("leaves the data of a server in its folder alone", async (test) => {
+    write("handler.js", handler("toUpperCase()"));
+    const server = startMillrace(test, ["serve", "--port", "0"], { folder });
+    await server.shows("server.ready");
+    const before = readdirSync(join(folder, ".millrace")).sort();
+    for (const more of [[], ["--input", "{}"]])
+      expect(await run("dev", ".", ...more)).toMatchObject({
+        exit: 2,
+        err: expect.stringMatching(/has the data of a server that was started in this folder.*\s+mkdir my-handler/s),
+      });
+    expect(readdirSync(join(folder, ".millrace")).sort()).toEqual(before);
+    expect(await run("endpoint", "list")).toMatchObject({ exit: 0 });
+  });
+
+  it("ends with its terminal, and so does its worker", async (test) => {
+    write("handler.js", `console.log("worker " + process.pid);\n${handler("toUpperCase()")}`);
+    const going = startOnTerminal(test, ["dev", "."], { folder });
+    await going.shows("Ctrl-C ends it");
+    await run("run", "shout", '{"text":"hello"}');
+    await going.shows(/worker \d+/);
+    const worker = Number(/worker (\d+)/.exec(going.screen())?.[1]);
+    going.hangUp();
+    await expect.poll(() => existsSync(`/proc/${worker}`), polled).toBe(false);
+    await expect.poll(async () => (await run("health", "shout")).exit, polled).toBe(2);
   });
 
   it("takes the next port if another program has the first one, and says so of one that is asked for", async (test) => {

@@ -1,6 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeFolder, makeHandler } from "../e2e/handlers.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
@@ -87,6 +90,25 @@ describe("millrace run", () => {
     const json = await run("run", "shout", input, "--json");
     expect(json.out).not.toContain("\u009b");
     expect(JSON.parse(json.out).output).toContain("\u009b");
+  });
+
+  it("hands on numbers as they are written, however long", async () => {
+    const long = '{"id":12345678901234567890,"half":0.50}';
+    const bodies: string[] = [];
+    // our own handlers are JavaScript, which has no such numbers
+    const echo = createServer(async (request, response) => {
+      bodies.push(await text(request));
+      const isList = request.url?.startsWith("/v1/endpoints");
+      response.end(isList ? '[{"id":"e1","name":"echo"}]' : `{"id":"j1","status":"COMPLETED","output":${long}}`);
+    });
+    await new Promise<void>((done) => echo.listen(0, "127.0.0.1", done));
+    const url = `http://127.0.0.1:${(echo.address() as AddressInfo).port}`;
+    const sent = await millrace(["run", "echo", long, "--json"], {
+      env: { MILLRACE_URL: url, MILLRACE_API_KEY: "mr_any" },
+    });
+    await new Promise((done) => echo.close(done));
+    expect(sent).toMatchObject({ exit: 0, out: expect.stringContaining(`"output":${long}`) });
+    expect(bodies).toContainEqual(expect.stringContaining(`"input":${long}`));
   });
 
   it("takes the input from a file, or from standard input", async () => {

@@ -77,6 +77,8 @@ export interface Going {
   readonly type: (keys: string) => void;
   /** Ctrl-C, or SIGINT where there is no terminal. */
   readonly interrupt: () => void;
+  /** Closes its terminal, if it is on one. */
+  readonly hangUp: () => void;
   readonly ended: Promise<number | null>;
 }
 
@@ -134,6 +136,7 @@ function going(test: Ending, child: ChildProcessWithoutNullStreams, interrupt: (
         }),
     type: (keys) => void child.stdin.write(keys),
     interrupt,
+    hangUp: () => void child.kill("SIGKILL"),
     ended,
   };
 }

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -45,6 +45,39 @@ it("fish completes commands, options and endpoints' names from the file that the
   expect(completed("endpoint res")).toMatch(/^restart\tReplace all workers/);
   expect(completed("run --no")).toMatch(/^--no-wait\t/);
   expect(completed("run qu")).toMatch(/^quick\b/);
+});
+
+it("bash completes commands, options and endpoints' names, though nothing of its own for completions is installed", async (test) => {
+  writeFileSync(join(home, "rc"), "source <(millrace completion bash)\nPS1='ready> '\n");
+  const shell = spawn(
+    "script",
+    ["-qefc", `stty cols 200; exec bash --noprofile --rcfile ${join(home, "rc")} -i`, "/dev/null"],
+    {
+      env: env(),
+      cwd: home,
+    },
+  );
+  let screen = "";
+  shell.stdout.setEncoding("utf8").on("data", (part) => (screen += part));
+  test.onTestFinished(() => void shell.kill("SIGHUP"));
+  await until(() => stripVTControlCharacters(screen).includes("ready> "));
+  const before = existsSync(join(home, "calls")) ? journal(join(home, "calls")).length : 0;
+  const calls: string[] = [];
+  for (const [typed, completed] of [
+    ["endpoint res", "endpoint restart"],
+    ["run --no", "run --no-wait"],
+    ["run qu", "run quick"],
+  ] as const) {
+    shell.stdin.write(`millrace ${typed}\t\r`);
+    calls.push(completed);
+    await until(() => existsSync(join(home, "calls")) && journal(join(home, "calls")).length === before + calls.length);
+    expect(
+      journal(join(home, "calls"))
+        .slice(before)
+        .map((line) => line.trim()),
+    ).toEqual(calls);
+  }
+  rmSync(join(home, "calls"));
 });
 
 it("zsh completes commands, options and endpoints' names with the line that the help gives, after compinit", async (test) => {

@@ -20,12 +20,14 @@ export class ApiError extends Error {
 export interface ClientOptions {
   readonly url: string;
   readonly key: string;
+  /** Reads the JSON of replies, if not `JSON.parse`. */
+  readonly parse?: (text: string) => unknown;
   /** Told the names of fields that the service did not know and ignored. */
   readonly onIgnored?: (fields: string) => void;
 }
 
 /** The typed client of the queue API: one method per route; errors are thrown as {@link ApiError}. */
-export function createClient({ url, key, onIgnored }: ClientOptions) {
+export function createClient({ url, key, parse = JSON.parse, onIgnored }: ClientOptions) {
   const call = <T>(
     method: string,
     path: string,
@@ -50,7 +52,7 @@ export function createClient({ url, key, onIgnored }: ClientOptions) {
     });
     const ignored = reply.headers.get("x-millrace-ignored");
     if (ignored !== null) onIgnored?.(ignored);
-    const parsed = reply.status === 204 ? undefined : await reply.json();
+    const parsed = reply.status === 204 ? undefined : parse(await reply.text());
     if (!reply.ok) throw new ApiError(reply.status, parsed as ErrorBody);
     return parsed as T;
   }

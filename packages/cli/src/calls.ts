@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, createClient } from "@millrace/api/client";
+import { parseExactly } from "./exact-json.js";
 import { exits, Failure } from "./exit.js";
 import type { Found } from "./server.js";
 
@@ -7,7 +8,7 @@ import type { Found } from "./server.js";
 export type Calls = ReturnType<typeof openCalls>;
 
 export function openCalls({ url, key, from }: Found, onIgnored: (fields: string) => void = () => {}) {
-  const client = createClient({ url, key, onIgnored });
+  const client = createClient({ url, key, parse: parseExactly, onIgnored });
   return {
     url,
     /** How a command line to paste gives the key. */

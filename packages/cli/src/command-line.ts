@@ -11,16 +11,20 @@ export async function runCommandLine({
 }): Promise<void> {
   const interruption = new AbortController();
   let endsItself = false;
-  const signals = ["SIGINT", "SIGTERM"] as const;
+  // under nohup nothing is a terminal, and its end is none of ours
+  const hasTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
+  const signals: NodeJS.Signals[] = ["SIGINT", "SIGTERM", ...(hasTerminal ? (["SIGHUP"] as const) : [])];
   const interrupt = () => {
     interruption.abort();
     if (!endsItself) process.exit(exits.interrupted);
   };
   for (const signal of signals) process.on(signal, interrupt);
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error; // whoever read the output has enough
-    process.exit(exits.done);
-  });
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EIO") return; // its terminal is closed: the signal of that ends it in order
+      if (error.code !== "EPIPE") throw error; // whoever read the output has enough
+      process.exit(exits.done);
+    });
 
   process.exitCode = await runProgram(process.argv.slice(2), {
     env: process.env,

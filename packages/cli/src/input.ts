@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { parseExactly } from "./exact-json.js";
 import { exits, Failure } from "./exit.js";
 import { reasonOf } from "./files.js";
 
@@ -20,7 +21,7 @@ export async function readInput(given: string, stdin: Readable): Promise<object>
   }
   let value: unknown;
   try {
-    value = JSON.parse(written);
+    value = parseExactly(written);
   } catch (error) {
     throw new Failure(
       exits.usage,

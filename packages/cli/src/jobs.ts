@@ -45,7 +45,8 @@ export function awaited(body: StatusBody): string {
   const { status, delayTime, executionTime, queuePosition, waitReason, waitDetail } = body;
   if (status === "IN_PROGRESS") return `running ${span(executionTime)}`;
   const position = queuePosition === undefined ? "" : ` · position ${queuePosition + 1}`;
-  const why = waitDetail ?? (waitReason as string | undefined)?.replaceAll("_", " ");
+  // what follows is a log's
+  const why = waitDetail?.split("\n")[0] ?? (waitReason as string | undefined)?.replaceAll("_", " ");
   return `waiting ${span(delayTime)}${position}${why === undefined ? "" : ` · ${why}`}`;
 }
 

@@ -118,7 +118,7 @@ export class Terminal {
     });
     return {
       show: (text) => {
-        shown = harmless(text);
+        shown = clipped(harmless(text), this.columns - spinnerWidth);
         if (line) line.text = shown;
         begin();
       },
@@ -192,3 +192,13 @@ export const harmless = (text: string): string =>
 const colours = new RegExp(`(${String.fromCharCode(27)}\\[[\\d;]*m)`);
 
 const escaped = (char: string): string => `\\u00${char.charCodeAt(0).toString(16)}`;
+
+/** How much of a reason a table shows. */
+export const whyWidth = 100;
+
+/** The live line's spinner, and the blank after it. */
+const spinnerWidth = 3;
+
+/** A text that fits, with a mark where it is cut. */
+export const clipped = (text: string, width: number): string =>
+  text.length > width ? `${text.slice(0, Math.max(1, width - 1))}…` : text;

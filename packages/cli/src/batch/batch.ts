@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Calls } from "../calls.js";
+import { parseExactly } from "../exact-json.js";
 import { exits, Failure } from "../exit.js";
 import { reasonOf } from "../files.js";
 import { ended, submitted } from "../jobs.js";
@@ -81,7 +82,7 @@ async function* linesOf(file: string): AsyncGenerator<Line> {
 function inputIn(file: string, no: number, text: string): object {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExactly(text);
   } catch (error) {
     throw new Failure(exits.usage, `Line ${no} of ${file} is not valid JSON: ${(error as Error).message}`);
   }

@@ -8,7 +8,7 @@ import { examples } from "../examples.js";
 import { exits, Failure, hinted } from "../exit.js";
 import { jsonNote } from "../json-note.js";
 import { endpointId } from "../nouns/endpoints.js";
-import { harmless, type Terminal } from "../terminal.js";
+import { clipped, harmless, type Terminal, whyWidth } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 /** Commands that show what an endpoint's workers do, and why. */
@@ -34,7 +34,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
           { title: "jobs", of: ({ jobs }) => jobs },
           { title: "version", of: ({ version }) => version },
           { title: "GPUs", of: ({ gpus }) => gpus.map(({ name }) => name).join(", ") },
-          { title: "why", of: ({ doing, why }) => (doing ?? why)?.split("\n")[0]?.slice(0, 80) },
+          { title: "why", of: ({ doing, why }) => clipped((doing ?? why)?.split("\n")[0] ?? "", whyWidth) },
         ],
         `No workers: they start when a job comes. millrace run ${shellWord(given)} '{…}'`,
       );
@@ -84,7 +84,7 @@ export function lookingCommands(program: Command, tools: Tools): void {
           { title: "state", of: ({ state }) => state },
           { title: "workers", of: ({ workers }) => workers },
           { title: "image", of: ({ imageName }) => imageName },
-          { title: "why", of: ({ why }) => why?.split("\n")[0]?.slice(0, 80) },
+          { title: "why", of: ({ why }) => clipped(why?.split("\n")[0] ?? "", whyWidth) },
         ],
         "No versions.",
       );

@@ -6,6 +6,7 @@ import { count } from "../count.js";
 import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
 import { endpointId } from "../nouns/endpoints.js";
+import { clipped, whyWidth } from "../terminal.js";
 import type { Tools } from "../tools.js";
 
 /** Commands for the queue of an endpoint. */
@@ -38,7 +39,8 @@ export function queueCommands(program: Command, tools: Tools): void {
           { title: "retries", of: ({ retries }) => retries },
           {
             title: "why",
-            of: ({ error, waitDetail }) => (error === undefined ? waitDetail : jobErrorOf(error).summary)?.slice(0, 80),
+            of: ({ error, waitDetail }) =>
+              clipped((error === undefined ? waitDetail : jobErrorOf(error).summary)?.split("\n")[0] ?? "", whyWidth),
           },
         ],
         `No jobs. millrace run ${shellWord(given)} '{…}'`,

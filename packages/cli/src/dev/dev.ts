@@ -12,7 +12,7 @@ import { readChecks, runChecks } from "./checks.js";
 import { type Engine, startEngine } from "./engine.js";
 import { type HandlerFile, startCommand } from "./handler.js";
 import { findPython, isNeedsFile, type PythonFound } from "./python.js";
-import { filesInWords, isCode, watchFolder } from "./watch.js";
+import { filesInWords, isCode, Noise, watchFolder } from "./watch.js";
 
 export interface DevOptions {
   readonly port: number | undefined;
@@ -96,6 +96,7 @@ class Served {
   readonly #env: Env;
   #python: PythonFound | undefined;
   #hasHinted = false;
+  readonly #noise = new Noise();
   endpoint = "";
 
   constructor(calls: Calls, terminal: Terminal, { handler, options, python, env }: Serving) {
@@ -136,7 +137,7 @@ class Served {
       `  ${this.#terminal.styled("bold", "Millrace")}  ${engine.url}  ${name}  ${words}`,
       "",
       "  In another terminal:",
-      `    cd ${shellWord(folder)} && ${here}${millrace} run ${shellWord(name)} '{"text":"hello"}'`,
+      `    (cd ${shellWord(folder)} && ${here}${millrace} run ${shellWord(name)} '{"text":"hello"}')`,
       `    curl -s ${engine.url}/v2/${this.endpoint}/runsync -H "Authorization: Bearer ${keyIn}" -d '{"input":{"text":"hello"}}'`,
       "",
       "  A saved file replaces the worker. Ctrl-C ends it; jobs that wait are kept.",
@@ -147,7 +148,13 @@ class Served {
   }
 
   /** Replaces the worker by one that runs the changed files. */
-  async replace(files: readonly string[]): Promise<void> {
+  async replace(changed: readonly string[]): Promise<void> {
+    const { heard: files, silenced } = this.#noise.sift(changed, performance.now());
+    if (silenced.length > 0) {
+      const words = `${filesInWords(silenced)} changes again and again, as a file does that a program writes`;
+      this.#event("!", "yellow", `${words}: from now on its changes do not count`);
+    }
+    if (files.length === 0) return;
     try {
       if (this.#handler.isPython && files.some(isNeedsFile)) {
         this.#python = await findPython(this.#handler, this.#env, (text) => this.#event("·", "dim", text));

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
@@ -42,6 +42,7 @@ const lookMs = 25;
 
 /** Starts the engine that `npm start` runs, on a data directory of its own. */
 export async function startEngine(options: EngineOptions): Promise<Engine> {
+  assertOwn(options.dataDir);
   makeFolder(options.dataDir);
   writeFileSync(join(options.dataDir, ".gitignore"), "*\n");
   writeFileSync(join(options.dataDir, devMark), "");
@@ -124,6 +125,16 @@ async function startAt(
 function markOf(file: string): string | undefined {
   const stats = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stats && `${stats.ino} ${stats.mtimeNs}`;
+}
+
+/** Refuses the data of a server, which would get an endpoint that is not its own, and lose its address. */
+function assertOwn(dataDir: string): void {
+  if (!existsSync(join(dataDir, "millrace.db")) || existsSync(join(dataDir, devMark))) return;
+  throw new Failure(
+    exits.usage,
+    `${dataDir} has the data of a server that was started in this folder. A handler needs a folder of its own.`,
+    "mkdir my-handler, and move the handler there",
+  );
 }
 
 /** Why an engine cannot start whose folder has one already, and how to speak to that one. */

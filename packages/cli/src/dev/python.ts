@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "smol-toml";
 import { exits, Failure } from "../exit.js";
@@ -47,13 +47,17 @@ export async function findPython(handler: HandlerFile, env: Env, say: (text: str
   if (madeWith === system && had === wanted)
     return { python: own, words: `${words}, environment reused`, packageAdvice };
   const isThere = madeWith === system && had !== unfinished;
-  say(`${isThere ? "updating" : "making"} .venv from ${needs.source ?? "the package runpod"} …`);
   const hasUv = (await runProgram("uv", ["--version"], { env, cwd: folder })).code === 0;
+  say(
+    `${isThere ? "updating" : "making"} .venv from ${needs.source ?? "the package runpod"} …${hasUv || isThere ? "" : " (about a minute)"}`,
+  );
   if (!isThere) {
     rmSync(venv, { recursive: true, force: true });
-    await step(hasUv ? ["uv", "venv", "--quiet", ".venv"] : ["python3", "-m", "venv", ".venv"], folder, env);
-    // who is interrupted now begins anew: without this it would look like a user's own
+    // who is interrupted from now on begins anew: without this it would look like a user's own
+    mkdirSync(venv);
     writeFileSync(stamp, `${system}\n${unfinished}`);
+    const uv = ["uv", "venv", "--quiet", "--allow-existing", ".venv"];
+    await step(hasUv ? uv : ["python3", "-m", "venv", ".venv"], folder, env);
   }
   const pip = hasUv
     ? ["uv", "pip", "install", "--quiet", "--python", ".venv/bin/python"]
@@ -94,7 +98,10 @@ function needsOf({ folder, file }: HandlerFile): NeededPackages {
 /** For an environment that its user made: it is not watched. */
 async function adviceForOwn(python: string, env: Env): Promise<string> {
   const hasPip = (await runProgram(python, ["-m", "pip", "--version"], { env, cwd: "." })).code === 0;
-  const pip = hasPip ? `${python} -m pip install {package}` : `uv pip install --python ${python} {package}`;
+  const hasUv = (await runProgram("uv", ["--version"], { env, cwd: "." })).code === 0;
+  const withPip = `${python} -m pip install {package}`;
+  const withoutPip = hasUv ? `uv pip install --python ${python} {package}` : `${python} -m ensurepip && ${withPip}`;
+  const pip = hasPip ? withPip : withoutPip;
   return `${pip}, then save the handler again`;
 }
 

@@ -7,7 +7,9 @@ const settledMs = 100;
 
 /** What nobody edits by hand, or what running programs write. */
 const isIgnored = (path: string): boolean =>
-  path.split("/").some((name) => /^\.[^.]|^(node_modules|__pycache__)$|~$|\.(pyc|swp|tmp)$/.test(name));
+  path
+    .split("/")
+    .some((name) => /^\.(?!env(\.|$))[^.]|^(node_modules|__pycache__)$|~$|\.(pyc|swp|tmp|log)$/.test(name));
 
 export interface FolderWatch {
   /**
@@ -67,7 +69,36 @@ export async function watchFolder(folder: string, onTrouble: (error: Error) => v
 
 /** Whether a file is part of the program, rather than something that it reads or writes. */
 export const isCode = (file: string): boolean =>
-  /\.(py|pyi|[cm]?[jt]s|[jt]sx)$|(^|\/)(requirements\.txt|pyproject\.toml|package\.json)$/.test(file);
+  /\.(py|pyi|[cm]?[jt]s|[jt]sx)$|(^|\/)(requirements\.txt|pyproject\.toml|package\.json|\.env[.\w]*)$/.test(file);
+
+/** Changes of a file that is no code, within this time, by which it is known to be written by a program. */
+const noiseMs = 10_000;
+const noiseFrom = 4;
+
+/** Tells people's changes from those of running programs, which would replace the worker for ever. */
+export class Noise {
+  readonly #changes = new Map<string, number[]>();
+  readonly #noisy = new Set<string>();
+
+  /** Of these files the ones that count, and those that count no more from now on. */
+  sift(
+    files: readonly string[],
+    now: number,
+  ): { readonly heard: readonly string[]; readonly silenced: readonly string[] } {
+    const silenced: string[] = [];
+    const heard = files.filter((file) => {
+      if (isCode(file)) return true;
+      if (this.#noisy.has(file)) return false;
+      const changes = [...(this.#changes.get(file) ?? []).filter((at) => at > now - noiseMs), now];
+      this.#changes.set(file, changes);
+      if (changes.length < noiseFrom) return true;
+      this.#noisy.add(file);
+      silenced.push(file);
+      return false;
+    });
+    return { heard, silenced };
+  }
+}
 
 /** Files for people: `handler.py`, or `handler.py and 3 more`. */
 export const filesInWords = (files: readonly string[]): string =>

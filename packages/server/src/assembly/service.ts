@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { ConfigError, readConfig } from "../config.js";
 import { openDoor } from "../edges/shared/connections/door.js";
 
@@ -18,6 +19,16 @@ function configured() {
 
 // our files are private; the keeper gives workers the usual umask
 process.umask(0o077);
+/** Whether the end of our terminal ends us: not where nohup has us ignore it, which a listener would undo. */
+function hearsHangups(): boolean {
+  try {
+    const ignored = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
+    return ignored !== undefined && (Number.parseInt(ignored.slice(-1), 16) & 1) === 0;
+  } catch {
+    return false; // it cannot be known here
+  }
+}
+
 const config = configured();
 const door = await openDoor(config.host, config.port).catch((error: NodeJS.ErrnoException) => {
   const where = `${config.host}:${config.port}`;
@@ -51,8 +62,11 @@ function stop(signal: string): void {
   );
 }
 
+// a terminal, or a program that reads us, may be gone while the rest ends in order
+for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
+
 let signals = 0;
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
+for (const signal of ["SIGTERM", "SIGINT", ...(hearsHangups() ? (["SIGHUP"] as const) : [])] as const) {
   process.on(signal, () => {
     signals++;
     // npm forwards a signal that the process group has received already: the second one is often the first again

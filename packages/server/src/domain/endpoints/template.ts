@@ -52,7 +52,8 @@ export type Source = "directory" | "image";
 export const sourceOf = (imageName: string): Source => (isPath(imageName) ? "directory" : "image");
 
 /** Whether an image reference names a handler's file; its directory, or an image, is needed. */
-export const namesHandler = (imageName: string): boolean => /(^|[/:])handler\.(ts|js|mjs|py)$/.test(imageName);
+export const namesHandler = (imageName: string): boolean =>
+  /(^|[/:])handler\.(ts|js|mjs|py)$|\.(py|mjs|cjs|ts)$/.test(imageName);
 
 const inPlace: ReadonlySet<string> = new Set(["name", "readme", "isPublic", "isServerless", "isInline", "category"]);
 

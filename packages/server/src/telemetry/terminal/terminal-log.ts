@@ -7,7 +7,7 @@ import { limits } from "../../limits/index.js";
 import { bounded } from "./bounded.js";
 import { Crashes } from "./crashes.js";
 import { type EventLine, type Kind, lineOf } from "./event-lines.js";
-import { missingModule, shownText, type WorkerLine } from "./worker-lines.js";
+import { missingModule, packageOf, shownText, type WorkerLine } from "./worker-lines.js";
 
 /** What the terminal's lines are made from. */
 export interface TerminalParts {
@@ -150,8 +150,8 @@ export class TerminalLog {
           this.#add({ at, endpointId, kind: "output", text: `${name} │ ${text}`, below: [] });
           const missing = missingModule(text);
           if (missing === undefined) continue;
-          const advice = this.#parts.packageAdvice.replaceAll("{package}", () => missing);
-          const told = `the Python package "${missing}" is missing: ${advice}`;
+          const advice = this.#parts.packageAdvice.replaceAll("{package}", () => packageOf(missing));
+          const told = `Python finds no module "${missing}"; if a package has it: ${advice}`;
           this.#add({ at: at + 0.001, endpointId, kind: "attention", text: told, below: [] });
         }
       this.#crashes.forget(workerId);

@@ -11,6 +11,20 @@ const ofTheSdk = /^(Started\.|Finished\.|Jobs in (queue|progress): \d+|Kill work
 export const missingModule = (text: string): string | undefined =>
   /^ModuleNotFoundError: No module named '([\w.]+)'/.exec(text)?.[1]?.split(".")[0];
 
+/** Packages that are not called as the modules that they bring. */
+const packagesOf: Readonly<Record<string, string>> = {
+  bs4: "beautifulsoup4",
+  cv2: "opencv-python-headless",
+  dotenv: "python-dotenv",
+  fitz: "PyMuPDF",
+  PIL: "Pillow",
+  skimage: "scikit-image",
+  sklearn: "scikit-learn",
+  yaml: "PyYAML",
+};
+/** The package that brings a module. */
+export const packageOf = (module: string): string => packagesOf[module] ?? module;
+
 /** How our worker's line about a failed job ends. */
 const failureEnd = ',"outcome":"FAILED"}';
 const sdkBanner = /^--- Starting Serverless Worker \|/;
