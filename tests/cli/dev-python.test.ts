@@ -88,7 +88,21 @@ describe("millrace dev with a Python handler", { timeout: 300_000 }, () => {
     await until(() => existsSync(join(folder, ".venv")), 30_000);
     going.interrupt();
     expect(await going.ended).toBe(130);
-    expect(await once()).toMatchObject({ exit: 0, out: "X 1.16.0\n" });
+    expect(await once()).toMatchObject({ exit: 0, out: "1.16.0\n" });
+  });
+
+  it("reads the files that requirements.txt names, and says so where Poetry alone is told what is needed", async () => {
+    write("requirements.txt", "-r base.txt\n");
+    write("base.txt", "six==1.16.0\n");
+    write("handler.py", handler("six.__version__"));
+    expect(await once()).toMatchObject({ exit: 0, out: "1.16.0\n" });
+    write("base.txt", "six==1.17.0\n");
+    expect(await once()).toMatchObject({ exit: 0, out: "1.17.0\n" });
+    for (const file of ["requirements.txt", "base.txt"]) rmSync(join(folder, file));
+    write("pyproject.toml", '[tool.poetry.dependencies]\nsix = "*"\n');
+    const refused = await once();
+    expect(refused).toMatchObject({ exit: 2, out: "" });
+    expect(refused.err).toContain("pyproject.toml lists its packages for Poetry alone.  poetry export");
   });
 
   it("takes a .venv that is there as it is, and says in words why one cannot be made", async () => {

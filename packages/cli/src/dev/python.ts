@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { exits, Failure } from "../exit.js";
 import { runProgram } from "../run-program.js";
@@ -17,8 +17,8 @@ export interface PythonFound {
 
 const needFiles = ["requirements.txt", "pyproject.toml"] as const;
 
-/** Whether a change of this file changes the environment. */
-export const isNeedsFile = (file: string): boolean => needFiles.some((name) => name === file);
+/** Whether a change of this file may change the environment: requirements.txt may name other files. */
+export const isNeedsFile = (file: string): boolean => /\.(txt|toml)$/.test(file);
 
 /**
  * A Python that has what a handler needs. A `.venv` that its user made is taken as it is. Otherwise one is made from
@@ -29,9 +29,9 @@ export async function findPython(handler: HandlerFile, env: Env, say: (text: str
   const { folder } = handler;
   const [venv, stamp] = [join(folder, ".venv"), join(folder, ".venv", "millrace-stamp")];
   const own = join(venv, "bin", "python");
-  const needs = needsOf(handler);
   if (existsSync(venv) && !existsSync(stamp))
     return { python: own, words: `${await versionOf(own, env)}, .venv`, packageAdvice: await adviceForOwn(own, env) };
+  const needs = needsOf(handler);
   const { packageAdvice } = needs;
   const system = await versionOf("python3", env);
   if (
@@ -84,7 +84,7 @@ interface NeededPackages {
 /** What to install: what its file lists, and the package that serves the handler if that is not among it. */
 function needsOf({ folder, file }: HandlerFile): NeededPackages {
   const source = needFiles.find((name) => existsSync(join(folder, name)));
-  const text = source === undefined ? "" : readFileSync(join(folder, source), "utf8");
+  const text = source === undefined ? "" : wholeText(folder, source);
   const listed = source === "pyproject.toml" ? dependenciesOf(text) : source === undefined ? [] : ["-r", source];
   const isServed = /^\s*(import|from)\s+runpod\b/m.test(readFileSync(join(folder, file), "utf8"));
   const isListed = /^\s*["']?runpod\b/m.test(source === "pyproject.toml" ? listed.join("\n") : text);
@@ -93,6 +93,16 @@ function needsOf({ folder, file }: HandlerFile): NeededPackages {
       ? 'add "{package}" to the dependencies in pyproject.toml'
       : `echo {package} >> ${join(folder, "requirements.txt")}`;
   return { source, text, args: [...listed, ...(isServed && !isListed ? ["runpod"] : [])], packageAdvice };
+}
+
+/** A file of packages with the others that its lines name, each once. */
+function wholeText(folder: string, file: string, read = new Set<string>()): string {
+  read.add(file);
+  if (!existsSync(join(folder, file))) return ""; // pip says so
+  const text = readFileSync(join(folder, file), "utf8");
+  const named = [...text.matchAll(/^\s*(?:-r|-c|--requirement|--constraint)[ =]+(\S+)/gm)];
+  const more = named.map(([, path = ""]) => join(dirname(file), path)).filter((path) => !read.has(path));
+  return [text, ...more.map((path) => wholeText(folder, path, read))].join("\n");
 }
 
 /** For an environment that its user made: it is not watched. */
@@ -107,9 +117,13 @@ async function adviceForOwn(python: string, env: Env): Promise<string> {
 
 function dependenciesOf(text: string): string[] {
   try {
-    const { project } = parse(text) as { project?: { dependencies?: unknown } };
-    return Array.isArray(project?.dependencies) ? project.dependencies.map(String) : [];
+    const { project, tool } = parse(text) as { project?: { dependencies?: unknown }; tool?: { poetry?: object } };
+    if (Array.isArray(project?.dependencies)) return project.dependencies.map(String);
+    if (tool?.poetry === undefined || !("dependencies" in tool.poetry)) return [];
+    const words = "pyproject.toml lists its packages for Poetry alone.";
+    throw new Failure(exits.usage, words, "poetry export --output requirements.txt, or list them under [project]");
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure(exits.usage, `pyproject.toml is not valid TOML: ${(error as Error).message.split("\n")[0]}`);
   }
 }
