@@ -90,6 +90,7 @@ describe("millrace completion", () => {
 
   it("prints a script for each shell, which bash can use", async () => {
     for (const shell of ["bash", "zsh", "fish"]) expect((await run("completion", shell)).out).toContain("millrace");
+    expect((await run("completion", "--help")).out).toBe((await run("help", "completion")).out);
     expect(await run("completion", "tcsh")).toMatchObject({ exit: 2, out: "" });
     const script = join(folder, "script");
     writeFileSync(script, (await run("completion", "bash")).out);

@@ -65,7 +65,8 @@ export async function runProgram(words: readonly string[], run: Run): Promise<Ex
     },
   };
   try {
-    const completes = words[0] === "completion" || words[0] === "complete";
+    const isHelp = words[0] === "completion" && words.some((word) => word === "--help" || word === "-h");
+    const completes = (words[0] === "completion" && !isHelp) || words[0] === "complete";
     const program = makeProgram(tools, run, completes);
     if (completes) {
       const { addCompletion } = await import("./completion.js"); // other commands need not wait for it

@@ -135,6 +135,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
     env: process.env,
     emit,
     jobSecrets,
+    reported: (await shared?.hostFacts()) ?? new Map(),
     kept: { read: () => directory.read("cluster"), keep: (text) => directory.note("cluster", text) },
   });
   const numbered: (OpenCluster & { readonly no: number })[] = [];

@@ -18,6 +18,8 @@ interface Opening {
   readonly jobSecrets: JobSecrets;
   /** Where this server remembers which cluster it was. */
   readonly kept: { readonly read: () => string | undefined; readonly keep: (text: string) => void };
+  /** What servers of this database have reported of hosts, by their ids. */
+  readonly reported: ReadonlyMap<string, HostFacts>;
 }
 
 /** The Kubernetes cluster that runs workers besides this machine: a host that servers tend in turn. */
@@ -46,11 +48,16 @@ export async function openClusters(config: Config, opening: Opening): Promise<re
   const { kubernetes } = config;
   if (!kubernetes) return [];
   const kept = new Map((opening.kept.read() ?? "").split("\n").filter(Boolean).map(placeAndUid));
+  const reported = new Map(
+    [...opening.reported].map(([id, { cluster }]) => [cluster?.place, id.slice(idBegin.length)]),
+  );
   const opened: OpenCluster[] = [];
   for (const context of kubernetes.contexts) {
     const named = kubernetes.contexts.length > 1 ? ` (context ${context})` : "";
     try {
-      const cluster = await openCluster(config, kubernetes, context, kept, opening);
+      const known = (place: string) => kept.get(place) ?? reported.get(placeMark(place));
+      const { place, uid, ...cluster } = await openCluster(config, kubernetes, context, known, opening);
+      kept.set(place, uid);
       const same = opened.find(({ id }) => id === cluster.id);
       if (same) throw new Error(`it is the same namespace as that of context ${same.name}`);
       opened.push(cluster);
@@ -62,14 +69,20 @@ export async function openClusters(config: Config, opening: Opening): Promise<re
   return opened;
 }
 
-/** Opens the cluster of a context. `kept`: by where it is, the namespace's id as of an earlier start. */
+/** How the id of a cluster's host begins. */
+const idBegin = "kubernetes/";
+
+/** Stands for where a cluster is: its address is nobody else's business. */
+const placeMark = (place: string): string => createHash("sha256").update(place).digest("hex").slice(0, 16);
+
+/** Opens the cluster of a context. `knownAt`: by where it is, its namespace's id, if any server has reached it before. */
 async function openCluster(
   config: Config,
   kubernetes: KubernetesConfig,
   context: string | undefined,
-  kept: Map<string, string>,
+  knownAt: (place: string) => string | undefined,
   { installation, logsDir, env, emit, jobSecrets }: Opening,
-): Promise<OpenCluster> {
+): Promise<OpenCluster & { readonly place: string; readonly uid: string }> {
   const name = context ?? "default";
   const isOne = kubernetes.contexts.length === 1;
   const warn = (message: string) =>
@@ -94,7 +107,7 @@ async function openCluster(
     ...(kubernetes.route === "api-server" ? toForward : []),
   ]);
   const place = `${access.server} ${namespace}`;
-  const known = kept.get(place);
+  const known = knownAt(place);
   if ("away" in lacks) {
     // which cluster it is can only be asked of it
     if (known === undefined) throw new Error(lacks.away);
@@ -105,8 +118,7 @@ async function openCluster(
     const barred = await missingRights(cluster, namespace, toForward);
     if ("missing" in barred && barred.missing.length > 0) warn(isBarredFrom(barred.missing, namespace));
   }
-  const uid = "away" in lacks ? known : await namespaceUid(cluster, namespace);
-  kept.set(place, String(uid));
+  const uid = String("away" in lacks ? known : await namespaceUid(cluster, namespace));
   const { storageClass, accessMode } = kubernetes;
   const additions = kubernetes.podFile === undefined ? undefined : additionsIn(kubernetes.podFile);
   const claims = new Claims(cluster, namespace, { installation, storageClass, accessMode, cluster: name, warn });
@@ -131,7 +143,9 @@ async function openCluster(
   const memory = { memoryMib: kubernetes.memoryGb * 1_024, gpuMemoryMib: kubernetes.gpuMemoryGb * 1_024 };
   let gpuTypes: readonly ClusterGpus[] | undefined;
   return {
-    id: `kubernetes/${uid}`,
+    place,
+    uid,
+    id: `${idBegin}${uid}`,
     name,
     podClasses,
     provider,
@@ -144,7 +158,7 @@ async function openCluster(
       cpus: 0,
       memoryMib: 0,
       cannotRun: ["directory"],
-      cluster: { name, podClasses, ...memory, ...(gpuTypes ? { gpuTypes } : {}) },
+      cluster: { name, place: placeMark(place), podClasses, ...memory, ...(gpuTypes ? { gpuTypes } : {}) },
     }),
     look: async () => {
       const before = JSON.stringify(gpuTypes);

@@ -18,6 +18,7 @@ const sharedBy = ({ workers }: Stores): SharedStore => ({
   grant: async () => 0,
   exclusively: (change) => change(),
   freeChanges: async () => {},
+  hostFacts: async () => new Map(),
   time: async () => 0,
   marks: async () => ({ mark: String(written.length), revisions }),
   changesSince: async () => new Map(),

@@ -1,3 +1,4 @@
+import type { HostFacts } from "../domain/hosts/host.js";
 import type { ServerReport } from "../domain/hosts/server.js";
 import type { Worker } from "../domain/workers/worker.js";
 import type { Host, HostReport } from "./hosts.js";
@@ -79,6 +80,8 @@ export interface SharedStore {
   exclusively<T>(change: () => Promise<T>): Promise<T>;
   /** Lets others make changes although these servers, which are silent, are in the middle of one. */
   freeChanges(serverNos: readonly number[]): Promise<void>;
+  /** What was last reported of each host, by its id. */
+  hostFacts(): Promise<ReadonlyMap<string, HostFacts>>;
   /** The database's clock. */
   time(): Promise<number>;
   /** The present positions of the database's writes. */

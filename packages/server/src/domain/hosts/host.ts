@@ -25,6 +25,8 @@ export interface HostFacts {
   readonly cluster?: {
     /** The name by which endpoints ask for it. */
     readonly name: string;
+    /** Stands for its address and namespace: by it servers that have never reached it know which cluster it is. */
+    readonly place?: string;
     readonly memoryMib: number;
     readonly gpuMemoryMib: number;
     readonly gpuTypes?: readonly ClusterGpus[];

@@ -201,6 +201,11 @@ describe("Two servers on one database", () => {
       const leases = (await Promise.all(beats)).map((said) => [...said.leases]);
       expect(leases.flat().sort()).toEqual(["a", "b"]);
     }
+    const silent = "a host that has not reported yet";
+    await scene.stores.hosts.ensure(silent, 0);
+    const reported = await on(0).shared!.hostFacts();
+    expect(reported.get("other host")).toEqual(JSON.parse(JSON.stringify(plainHost)));
+    expect(reported.has(silent)).toBe(false);
   });
 
   it("make changes again if the other one is frozen in the middle of one and silent", async () => {

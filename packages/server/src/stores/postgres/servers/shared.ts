@@ -55,6 +55,7 @@ export const sharedSql = {
   ),
   servers: "SELECT no, report, seen_at FROM server",
   hosts: "SELECT no, facts, seen_at FROM host",
+  hostFacts: "SELECT id, facts FROM host WHERE facts IS NOT NULL",
   leave: `
   WITH given AS (DELETE FROM lease WHERE holder = $1),
   emptied AS (UPDATE host SET seen_at = $2::bigint WHERE no = ANY ($3::bigint[]))
@@ -241,6 +242,10 @@ export function postgresSharedStore({ reads, words, grants }: SharedConnections,
     },
     exclusively: (change) => exclusively(reads, self.no, change),
     freeChanges: (serverNos) => freeChanges(reads, serverNos),
+    hostFacts: async () => {
+      const rows = await reads.read<{ id: string; facts: string }>(sharedSql.hostFacts, []);
+      return new Map(rows.map(({ id, facts }) => [id, JSON.parse(facts) as HostFacts]));
+    },
     time: async () =>
       (
         await reads.read<{ at: number }>("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS at", [])
