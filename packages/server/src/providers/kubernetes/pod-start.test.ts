@@ -58,3 +58,37 @@ it("A secret that a quota refuses is waited for in growing pauses, though its po
   expect(notes).toEqual(new Array(5).fill("the cluster does not admit its pod's secret: exceeded quota: secrets=4"));
   expect(pauses[1]).toBe(2 * (pauses[0] as number));
 });
+
+it("A claim that has gone while its pod waits is made again", async () => {
+  const pod: Pod = { ...podOf(spec, settings), metadata: { ...podOf(spec, settings).metadata, uid: "u1" } };
+  const waits = (message: string): Pod => ({
+    ...pod,
+    status: {
+      phase: "Pending",
+      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }],
+    },
+  });
+  const container = {
+    name: "worker",
+    image: "i",
+    imageID: "sha256:1",
+    ready: true,
+    restartCount: 0,
+    state: { running: {} },
+  };
+  let now = waits('persistentvolumeclaim "millrace-volume-v1" not found');
+  const pods = {
+    make: async () => now,
+    find: async () => now,
+    ensureClaims: vi.fn(async () => {
+      now = { ...pod, status: { phase: "Running", containerStatuses: [container] } };
+    }),
+    volumeTrouble: async () => undefined,
+  };
+  const watch = { get: () => undefined, next: async () => false };
+  const starting = { note: (words: string) => void notes.push(words), reached: () => {}, signal: wanted.signal };
+  const others = { starting, scaleUps: { of: async () => undefined } as unknown as ScaleUps, pullMs: 60_000 };
+  const start = new PodStart(pods as unknown as Pods, watch as unknown as PodWatch, spec, others);
+  expect(await start.run()).toMatchObject({ uid: "u1", isRunning: true });
+  expect(pods.ensureClaims).toHaveBeenCalledTimes(1);
+});

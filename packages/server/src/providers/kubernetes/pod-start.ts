@@ -123,6 +123,8 @@ export class PodStart {
       const failure = this.#patience.failure(seen, realTime.monotonicMs());
       if (failure) throw failure;
       this.#isScheduled = seen.isScheduled;
+      // somebody has deleted it, which may have taken until its last pod had ended
+      if (/persistentvolumeclaim .*not found/.test(seen.unschedulable ?? "")) await this.#pods.ensureClaims(this.#spec);
       const before = this.#watch.get(workerId);
       const [scaleUp, noVolume] = await Promise.all([
         seen.unschedulable === undefined ? undefined : this.#scaleUps.of(uid),

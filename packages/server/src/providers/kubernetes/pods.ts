@@ -61,7 +61,7 @@ export class Pods {
    * {@link SecretRefused} if the pod was made and is removed again.
    */
   async make(spec: ImageSpec): Promise<Pod> {
-    await Promise.all(spec.mounts.map((mount) => this.#claims?.ensure(mount)));
+    await this.ensureClaims(spec);
     const pod = await this.#cluster.ask<Pod>("POST", this.path, { body: podOf(spec, this.#settings) });
     try {
       for (const body of secretsOf(spec, pod, this.#settings)) await this.#makeSecret(body);
@@ -71,6 +71,11 @@ export class Pods {
       throw error instanceof ClusterRefusal ? new SecretRefused(error) : error;
     }
     return pod;
+  }
+
+  /** Makes the claims of a worker's volumes unless they are there. */
+  async ensureClaims({ mounts }: ImageSpec): Promise<void> {
+    await Promise.all(mounts.map((mount) => this.#claims?.ensure(mount)));
   }
 
   async #letGo(workerId: string): Promise<void> {
