@@ -58,7 +58,7 @@ export function scaleLoop(needs: Scaling): Loop {
 
   async function look(endpoint: Endpoint, now: number): Promise<void> {
     const inputs = await scaleInputs(needs, endpoint, now);
-    const decided = endpoint.deletedAt === undefined ? heldOr(endpoint, plan(inputs)) : dismissal(inputs);
+    const decided = endpoint.deletedAt === undefined ? heldOr(needs, endpoint, plan(inputs)) : dismissal(inputs);
     await act(needs, endpoint, decided);
     await record(needs, last, endpoint, inputs, decided);
     // starting workers changes the next decision, before any of them rings
@@ -100,13 +100,17 @@ export function scaleLoop(needs: Scaling): Loop {
 }
 
 /** Adds a note to a decision's reason while workers are not made from the current version. */
-const heldOr = (endpoint: Endpoint, decided: Plan): Plan =>
-  servingVersion(endpoint) === endpoint.version
-    ? decided
-    : {
-        ...decided,
-        reason: `version ${endpoint.version} failed at its start, version ${endpoint.provenVersion} keeps serving; ${decided.reason}`,
-      };
+function heldOr({ registry }: Needs<"registry">, endpoint: Endpoint, decided: Plan): Plan {
+  const { no, version, provenVersion: proven } = endpoint;
+  if (servingVersion(endpoint) === version) return decided;
+  // of a folder, both versions run the same files, and the earlier one may fail as well by now
+  const serves = registry.workersOf(no).some(({ row }) => row.version === proven && row.readyAt !== undefined);
+  const meanwhile = serves ? "keeps serving" : "is tried instead";
+  return {
+    ...decided,
+    reason: `version ${version} failed at its start, version ${proven} ${meanwhile}; ${decided.reason}`,
+  };
+}
 
 /** A deleted endpoint's workers all stop at once. */
 const dismissal = (inputs: ScaleInputs): Plan => ({
