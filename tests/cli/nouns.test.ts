@@ -244,8 +244,8 @@ describe("What people read", () => {
     const webhook = `${server.url}/v1/nowhere`;
     await call(server, "POST", `/v2/${id}/runsync`, { input: {}, webhook });
     await until(async () => (await call(server, "GET", "/v1/webhooks/receivers")).body[0]?.failures > 0);
-    expect((await run(["webhook", "list"])).out).toMatch(/failing for \d+ \w+ +1 +0 +/);
+    expect((await run(["webhook", "list"])).out).toMatch(/failing for [\d.]+ \w+.* +\d+ +0 +/);
     await json("webhook", "pause", server.url);
-    expect((await run(["webhook", "list"])).out).toMatch(/paused \d+ s ago/);
+    expect((await run(["webhook", "list"])).out).toMatch(/paused .*ago/);
   });
 });
