@@ -182,11 +182,13 @@ const noLines = Object.fromEntries(
     .map((name) => [name, ""]),
 );
 
-/** A text that a terminal shows and does not obey. */
+/** A text that a terminal shows and does not obey; what turns the direction of the rest is shown as well. */
 export const harmless = (text: string): string =>
-  text.replace(/\p{Cc}/gu, (char) =>
-    char === "\t" || char === "\n" ? char : `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`,
-  );
+  text.replace(/\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu, (char) => {
+    if (char === "\t" || char === "\n") return char;
+    const code = char.charCodeAt(0).toString(16);
+    return code.length > 2 ? `\\u${code}` : `\\x${code.padStart(2, "0")}`;
+  });
 
 /** Sequences that set colours, and do nothing else. */
 const colours = new RegExp(`(${String.fromCharCode(27)}\\[[\\d;]*m)`);

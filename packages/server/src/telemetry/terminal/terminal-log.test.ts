@@ -101,7 +101,7 @@ describe("A terminal shows", () => {
     now += 20;
     log.emit(ended("COMPLETED"));
     prints([
-      { atUs: printedAt * 1_000, text: "loading \u001b[2Jmodel" },
+      { atUs: printedAt * 1_000, text: "\u001b[32mloading\u001b[0m \u001b[2Jmodel" },
       { atUs: printedAt * 1_000 + 1, text: "INFO   | job | Started.", level: "INFO", message: "Started." },
       { atUs: printedAt * 1_000 + 2, text: "INFO   | job | half way", level: "INFO", message: "half way" },
     ]);

@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { jobErrorOf, shortJobId, shortName, span } from "@millrace/api";
-import { harmless } from "../../domain/plain-text.js";
+import { coloured, harmless } from "../../domain/plain-text.js";
 import type { MillraceEvent } from "../../events.js";
 import { limits } from "../../limits/index.js";
 import { bounded } from "./bounded.js";
@@ -219,7 +219,8 @@ export class TerminalLog {
     const { mark, style } = looks[kind];
     const head = `  ${this.#styled("dim", time)}  ${column}`;
     const indent = " ".repeat(2 + 8 + 2 + wide + 3);
-    const [first = "", ...rest] = harmless(text).split("\n");
+    const shown = kind === "output" ? coloured(text, this.#styled("green", "") !== "") : harmless(text);
+    const [first = "", ...rest] = shown.split("\n");
     return [
       `${head} ${this.#styled(style, `${mark} ${first}`)}`,
       ...[...rest, ...below.map(harmless)].map((line) =>
