@@ -121,10 +121,10 @@ describe("millrace dev", () => {
     write("handler.js", handler("toUpperCase()"));
     write("tests/a.json", '{"input":{"text":"a"},"output":"A"}');
     write("tests/b.json", '{"input":{"text":"b"},"output":"b"}');
-    write("tests/c.json", '{"input":{},"error":"undefined"}');
+    write("tests/more/c.json", '{"input":{},"error":"undefined"}');
     const { exit, out, err } = await run("dev", ".", "--test", "tests");
     expect(exit).toBe(1);
-    expect(out).toMatch(/^✓ a.json .*\n✗ b.json .*\n {4}expected: "b"\n {4}came: {5}"B"\n✓ c.json .*\n$/);
+    expect(out).toMatch(/^✓ a.json .*\n✗ b.json .*\n {4}expected: "b"\n {4}came: {5}"B"\n✓ more\/c.json .*\n$/);
     expect(err).toContain("2 of 3 passed");
     rmSync(join(folder, "tests/b.json"));
     expect(await run("dev", ".", "--test", "tests")).toMatchObject({ exit: 0 });
@@ -162,6 +162,8 @@ describe("millrace dev", () => {
         .split("\n")
         .find((line) => line.includes("dev.ready")) ?? "";
     expect(JSON.parse(ready)).toMatchObject({ level: "info", name: "my shout", url: expect.stringMatching(/^http:/) });
+    expect(await run("run", "my shout", '{"text":"told"}')).toMatchObject({ out: "TOLD\n" });
+    for (const event of ["job.submitted", "job.taken", "job.ended"]) await told.shows(`"event":"${event}"`);
   });
 
   it("is no server to deploy to, and none at all once it has ended", async (test) => {
@@ -235,6 +237,7 @@ describe("millrace dev", () => {
     [["dev", "handler.js", "--port", "none"], "Write a whole number"],
     [["dev", "handler.js", "--input", "[1]"], "must be a JSON object"],
     [["dev", "handler.js", "--test", "tests"], "no .json files in"],
+    [["dev", "handler.js", "--input", "{}", "--test", "tests"], "give one of them"],
   ])("%j is refused in words", async (words, why) => {
     write("notes.txt", "");
     if (words[1] !== ".") write("handler.js", handler("trim()"));

@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { count } from "../count.js";
 import { findHandler } from "../dev/handler.js";
 import { examples } from "../examples.js";
+import { exits, Failure } from "../exit.js";
 import { readInput } from "../input.js";
 import { jsonNote } from "../json-note.js";
 import type { Tools } from "../tools.js";
@@ -44,6 +45,8 @@ ${examples(
     )
     .action(async (given: string, options: Options, command: Command) => {
       const terminal = tools.terminal(command);
+      if (options.input !== undefined && options.test !== undefined)
+        throw new Failure(exits.usage, "--input runs one job, and --test a folder of checks: give one of them.");
       const handler = findHandler(given, tools.folder);
       const input = options.input === undefined ? undefined : await readInput(asFile(options.input), tools.streams.in);
       const test = options.test === undefined ? undefined : resolve(tools.folder, options.test);

@@ -81,6 +81,8 @@ export function jobCommands(program: Command, tools: Tools): void {
     .addHelpText("after", "\nA batch that was interrupted goes on when it is run again: no job runs twice.")
     .action(async (given: string, input: string | undefined, options: RunOptions, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
+      if (options.batch !== undefined && input !== undefined)
+        throw new Failure(exits.usage, "A batch has its inputs from its file: leave the input out, or --batch.");
       if (options.batch !== undefined) return tools.end(await batch(tools, terminal, calls, given, options));
       const body = await readInput(input ?? "{}", tools.streams.in);
       const endpoint = await endpointId(calls, given);

@@ -28,7 +28,7 @@ const example = `echo '{"input": {"text": "hi"}, "output": "HI"}' > tests/hi.jso
 
 function filesIn(folder: string): string[] {
   try {
-    return readdirSync(folder);
+    return readdirSync(folder, { recursive: true, encoding: "utf8" });
   } catch (error) {
     throw new Failure(exits.usage, `${folder} cannot be read: ${reasonOf(error)}.`, "--test shout/tests");
   }

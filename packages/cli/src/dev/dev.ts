@@ -60,7 +60,10 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
     if (checks) return (await runChecks(checks, terminal, run)) === 0 ? exits.done : exits.failed;
     if (options.input) return showVerdict(terminal, await run(options.input));
     served.present(engine, called(tools.env, handler.folder));
-    watching?.onChange((files) => void served.replace(files));
+    let last = Promise.resolve(); // an environment that is being made must not be changed by the next save
+    watching?.onChange((files) => {
+      last = last.then(() => served.replace(files));
+    });
     return engine.ended.then((): Exit => exits.failed);
   }
   try {

@@ -80,7 +80,8 @@ async function startAt(
       ...(packageAdvice === undefined ? {} : { MILLRACE_PACKAGE_ADVICE: packageAdvice }),
       MILLRACE_STOP_GRACE: env.MILLRACE_STOP_GRACE ?? "2", // whoever saves a file waits for the next worker
       MILLRACE_BANNER: "off",
-      ...(isVerbose ? { MILLRACE_LOG_LEVEL: "debug" } : {}),
+      // programs are told of each job, too
+      ...(isVerbose || isJson ? { MILLRACE_LOG_LEVEL: "debug" } : {}),
       MILLRACE_LOG_FORMAT: isJson ? "json" : "lines",
       ...(out.isTTY === true && !env.NO_COLOR ? { FORCE_COLOR: env.FORCE_COLOR ?? "1" } : {}),
       COLUMNS: String(out.columns ?? env.COLUMNS ?? ""),

@@ -19,6 +19,12 @@ describe("The cause of a worker's end is recognised:", () => {
       ["start", "it ended with exit code 1: ModuleNotFoundError: No module named 'torch'"],
     ],
     [
+      "an exit at its start, without what the stock package always says",
+      { code: 3 },
+      "--- Starting Serverless Worker |  Version 1.12.0 ---\ngiving up",
+      ["start", "it ended with exit code 3: giving up"],
+    ],
+    [
       "a kill by the system",
       { signal: "SIGKILL" },
       "loading",

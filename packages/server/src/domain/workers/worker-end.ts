@@ -22,11 +22,15 @@ const causeWords: Readonly<Record<ExitCause, string>> = {
   host: "",
 };
 
+/** What the stock Python package prints first, which explains nothing. */
+const sdkBanner = /^--- Starting Serverless Worker \|[^\n]*$/m;
+
 /**
- * How a worker ended, in words, with its last lines if they explain it, and the likely cause. `tail`: the last lines of
+ * How a worker ended, in words, with its last lines if they explain it, and the likely cause. `lines`: the last ones of
  * a worker that failed at start, or empty.
  */
-export function endOf(worker: Worker, exit: Exit, tail: string): { readonly how: string; readonly exit: Exit } {
+export function endOf(worker: Worker, exit: Exit, lines: string): { readonly how: string; readonly exit: Exit } {
+  const tail = lines.replace(sdkBanner, "").trimStart();
   const isOurs = worker.killAt !== undefined || worker.wanted === "stopped";
   const cause = exit.cause ?? causeOf(exit, tail, isOurs);
   const plain = exit.note ?? (exit.signal === undefined ? byCode(exit.code) : `it was ended by ${exit.signal}`);
