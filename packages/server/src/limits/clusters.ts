@@ -22,6 +22,7 @@ export const clusters = {
   clusterNextMs: minute, // and to the next cluster after this long: autoscalers mostly speak within half a minute
   clusterAwayMs: 2 * minute, // an API server that is away for this long counts as a cluster without room
   scaleUpsMs: 15 * second, // how often events are read while pods have no node
+  podSlowMs: 30 * second, // a pod has a node: after this it is asked why it does not get on
   scaleUpsAnswerMs: 5 * second,
   scaleUpsBarredMs: 10 * minute, // how often it is tried without the right to
   scaleUpsMax: 2_000,

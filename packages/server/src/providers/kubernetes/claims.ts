@@ -4,7 +4,7 @@ import { limits } from "../../limits/index.js";
 import type { Mount } from "../../provider.js";
 import { type Cluster, ClusterRefusal, statusOf } from "./api-server/cluster.js";
 import { claimOf, installationLabel } from "./pod.js";
-import { timeOf } from "./scale-ups.js";
+import { timeOf } from "./pod-events.js";
 
 /** How claims are made. */
 export interface ClaimSettings {

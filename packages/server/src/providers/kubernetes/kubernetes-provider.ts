@@ -20,11 +20,11 @@ import { readLogFiles } from "../log-files/reading.js";
 import { type Cluster, isAway } from "./api-server/cluster.js";
 import type { Claims } from "./claims.js";
 import { hiddenOf, installationLabel, nameOf, type PodSettings } from "./pod.js";
+import { ofAutoscalers, ofNodes, PodEvents } from "./pod-events.js";
 import { PodLog } from "./pod-log.js";
 import { PodStart } from "./pod-start.js";
 import { PodWatch } from "./pod-watch.js";
 import { Pods } from "./pods.js";
-import { ScaleUps } from "./scale-ups.js";
 import { absent, exitOf, handleOf, isOver, type SeenPod, seenPod, sightingOf } from "./seen-pod.js";
 
 const ignored = () => {};
@@ -53,7 +53,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   readonly #options: KubernetesOptions;
   readonly #pods: Pods;
   readonly #watch: PodWatch;
-  readonly #scaleUps: ScaleUps;
+  readonly #said: { readonly autoscalers: PodEvents; readonly nodes: PodEvents };
   readonly #listeners = new Set<(workerId: string) => void>();
   /** Starts under way, with the secret of each: one with another secret is another start. */
   readonly #starting = new Map<string, { readonly secret: string; readonly done: Promise<WorkerHandle> }>();
@@ -72,7 +72,8 @@ export class KubernetesProvider implements Provider<ImageSpec> {
     this.#options = options;
     this.#pods = new Pods(cluster, namespace, options, options.claims);
     this.connect = options.forwards ? this.#pods.connect : undefined;
-    this.#scaleUps = new ScaleUps(cluster, namespace);
+    const eventsOf = (kinds: typeof ofNodes) => new PodEvents(cluster, namespace, kinds);
+    this.#said = { autoscalers: eventsOf(ofAutoscalers), nodes: eventsOf(ofNodes) };
     this.#watch = new PodWatch(cluster, this.#pods.path, `${installationLabel}=${installation}`, {
       changed: (seen) => this.#changed(seen),
       removed: (seen) => this.#removed(seen),
@@ -108,7 +109,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
       const { pullMs = limits.podPullMs } = this.#options;
       const seen = await new PodStart(this.#pods, this.#watch, spec, {
         starting,
-        scaleUps: this.#scaleUps,
+        said: this.#said,
         pullMs,
       }).run();
       await this.#follow(seen);

@@ -1,13 +1,14 @@
 import type { Pod } from "kubernetes-types/core/v1.js";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { realTime } from "../../clock.js";
+import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
 import { ClusterRefusal } from "./api-server/cluster.js";
 import { podOf } from "./pod.js";
+import type { PodEvents } from "./pod-events.js";
 import { PodStart } from "./pod-start.js";
 import type { PodWatch } from "./pod-watch.js";
 import { type Pods, SecretRefused } from "./pods.js";
-import type { ScaleUps } from "./scale-ups.js";
 
 const spec: ImageSpec = {
   workerId: "worker00000001",
@@ -24,6 +25,13 @@ const settings = {
   gpuLabel: "nvidia.com/gpu.product",
   additions: {},
 };
+
+/** Events in which nodes say this of every pod. */
+function saying(words?: string): { autoscalers: PodEvents; nodes: PodEvents } {
+  const nothing = { of: async () => undefined } as unknown as PodEvents;
+  const of = async () => ({ isAsked: false, words });
+  return { autoscalers: nothing, nodes: words === undefined ? nothing : ({ of } as unknown as PodEvents) };
+}
 
 let pauses: number[];
 let notes: string[];
@@ -51,7 +59,7 @@ it("A secret that a quota refuses is waited for in growing pauses, though its po
     untilGone: async () => true,
   };
   const starting = { note: (words: string) => void notes.push(words), reached: () => {}, signal: wanted.signal };
-  const others = { starting, scaleUps: {} as ScaleUps, pullMs: 60_000 };
+  const others = { starting, said: saying(), pullMs: 60_000 };
   const start = new PodStart(pods as unknown as Pods, {} as PodWatch, spec, others);
   await expect(start.run()).rejects.toThrow("it is not wanted any more");
   expect(pods.make).toHaveBeenCalledTimes(5);
@@ -87,8 +95,34 @@ it("A claim that has gone while its pod waits is made again", async () => {
   };
   const watch = { get: () => undefined, next: async () => false };
   const starting = { note: (words: string) => void notes.push(words), reached: () => {}, signal: wanted.signal };
-  const others = { starting, scaleUps: { of: async () => undefined } as unknown as ScaleUps, pullMs: 60_000 };
+  const others = { starting, said: saying(), pullMs: 60_000 };
   const start = new PodStart(pods as unknown as Pods, watch as unknown as PodWatch, spec, others);
   expect(await start.run()).toMatchObject({ uid: "u1", isRunning: true });
   expect(pods.ensureClaims).toHaveBeenCalledTimes(1);
+});
+
+it("What a node says of a pod that does not get on is told after a while", async () => {
+  const at = vi.spyOn(realTime, "monotonicMs").mockReturnValue(0);
+  const pod: Pod = { ...podOf(spec, settings), metadata: { ...podOf(spec, settings).metadata, uid: "u1" } };
+  const stuck: Pod = { ...pod, spec: { ...pod.spec!, nodeName: "n1" }, status: { phase: "Pending" } };
+  const pods = {
+    make: async () => stuck,
+    find: async () => stuck,
+    kill: async () => true,
+    volumeTrouble: async () => undefined,
+  };
+  const next = async () => {
+    at.mockReturnValue(notes.length * limits.podSlowMs);
+    if (notes.length === 2) wanted.abort();
+    return false;
+  };
+  const watch = { get: () => undefined, next };
+  const starting = { note: (words: string) => void notes.push(words), reached: () => {}, signal: wanted.signal };
+  const others = { starting, said: saying("MountVolume.SetUp failed:\n no such share"), pullMs: 60_000 };
+  const start = new PodStart(pods as unknown as Pods, watch as unknown as PodWatch, spec, others);
+  await expect(start.run()).rejects.toThrow("it is not wanted any more");
+  expect(notes).toEqual([
+    "node n1 pulls the image 'busybox:1', or mounts its volume",
+    "node n1 cannot start its pod yet: MountVolume.SetUp failed: no such share",
+  ]);
 });

@@ -5,11 +5,17 @@ import { limits } from "../../limits/index.js";
 import { type ImageSpec, left, StartFailed, type Starting, StartUnsure } from "../../provider.js";
 import { ClusterRefusal, isAway, statusOf } from "./api-server/cluster.js";
 import { isOfAttempt } from "./pod.js";
+import type { PodEvents } from "./pod-events.js";
 import type { PodWatch } from "./pod-watch.js";
 import { isOverdue, type Pods, SecretRefused } from "./pods.js";
-import type { ScaleUps } from "./scale-ups.js";
 import { exitOf, isOver, type SeenPod, seenPod } from "./seen-pod.js";
 import { Patience, waitingFor } from "./waiting.js";
+
+/** What is said of pods in events. */
+interface Said {
+  readonly autoscalers: PodEvents;
+  readonly nodes: PodEvents;
+}
 
 /** One worker's start: from its pod's making until it runs. */
 export class PodStart {
@@ -17,12 +23,14 @@ export class PodStart {
   readonly #watch: PodWatch;
   readonly #spec: ImageSpec;
   readonly #starting: Starting;
-  readonly #scaleUps: ScaleUps;
+  readonly #said: Said;
   readonly #patience: Patience;
   /** Of the pod that this start has made last. */
   #uid: string | undefined;
   /** Whether that pod has a node. */
   #isScheduled = false;
+  /** Since when it has one. */
+  #scheduledSince = Number.POSITIVE_INFINITY;
   /** The pod that has reached a phase. */
   readonly #reached: { placed?: string; image?: string } = {};
   /** Since when the cluster has not answered. */
@@ -32,13 +40,13 @@ export class PodStart {
     pods: Pods,
     watch: PodWatch,
     spec: ImageSpec,
-    { starting, scaleUps, pullMs }: { starting: Starting; scaleUps: ScaleUps; pullMs: number },
+    { starting, said, pullMs }: { starting: Starting; said: Said; pullMs: number },
   ) {
     this.#pods = pods;
     this.#watch = watch;
     this.#spec = spec;
     this.#starting = starting;
-    this.#scaleUps = scaleUps;
+    this.#said = said;
     this.#patience = new Patience(spec.from, pullMs);
   }
 
@@ -122,12 +130,17 @@ export class PodStart {
       if (isOver(seen)) return this.#ended(seen);
       const failure = this.#patience.failure(seen, realTime.monotonicMs());
       if (failure) throw failure;
+      if (!seen.isScheduled) this.#scheduledSince = Number.POSITIVE_INFINITY;
+      else this.#scheduledSince = Math.min(this.#scheduledSince, realTime.monotonicMs());
       this.#isScheduled = seen.isScheduled;
       // somebody has deleted it, which may have taken until its last pod had ended
       if (/persistentvolumeclaim .*not found/.test(seen.unschedulable ?? "")) await this.#pods.ensureClaims(this.#spec);
       const before = this.#watch.get(workerId);
-      const [scaleUp, noVolume] = await Promise.all([
-        seen.unschedulable === undefined ? undefined : this.#scaleUps.of(uid),
+      // at first a node may say something that passes: secrets are made after their pod
+      const isSlow = !seen.hasImage && realTime.monotonicMs() >= this.#scheduledSince + limits.podSlowMs;
+      const [scaleUp, ofNode, noVolume] = await Promise.all([
+        seen.unschedulable === undefined ? undefined : this.#said.autoscalers.of(uid),
+        isSlow ? this.#said.nodes.of(uid) : undefined,
         seen.isScheduled ? undefined : this.#pods.volumeTrouble(this.#spec),
       ]);
       const since = this.#watch.get(workerId);
@@ -136,7 +149,7 @@ export class PodStart {
         continue;
       }
       const waits =
-        waitingFor(seen, from, { scaleUp, noVolume, hasVolume }) ?? `node ${seen.node} starts its container`;
+        waitingFor(seen, from, { scaleUp, ofNode, noVolume, hasVolume }) ?? `node ${seen.node} starts its container`;
       // a queue, or a node that is on its way, is worth waiting for
       const isFull = seen.unschedulable !== undefined && !seen.isNominated && !scaleUp?.isAsked;
       note(waits, seen.isScheduled ? undefined : isFull ? "full" : "waiting");

@@ -1,6 +1,6 @@
 import { StartFailed } from "../../provider.js";
 import { pullFailure, pullTrouble } from "../images/pull-failures.js";
-import type { ScaleUp } from "./scale-ups.js";
+import type { SaidOfPod } from "./pod-events.js";
 import type { SeenPod } from "./seen-pod.js";
 
 /** What a worker waits for. */
@@ -28,17 +28,20 @@ const volumeTrouble = /PersistentVolumeClaim|volume binding|VolumeBinding|bindin
 const volumeElsewhere =
   /PersistentVolume's node affinity|volume node affinity conflict|didn't match pod affinity rules/;
 
-/** What else is known of a pod without a node. */
-interface SaidOfPod {
+/** What else is known of a pod. */
+interface Known {
   readonly hasVolume?: boolean;
-  readonly scaleUp?: ScaleUp | undefined;
+  /** What an autoscaler says of one without a node. */
+  readonly scaleUp?: SaidOfPod | undefined;
+  /** What its node says of one that does not get on. */
+  readonly ofNode?: SaidOfPod | undefined;
   /** Why its volume cannot be mounted, in words. */
   readonly noVolume?: string | undefined;
 }
 
 /** What a pod that has not started waits for, in words; undefined if nothing special. */
-export function waitingFor(seen: SeenPod, { image, auth }: Awaited, said: SaidOfPod = {}): string | undefined {
-  const { scaleUp, noVolume, hasVolume } = said;
+export function waitingFor(seen: SeenPod, { image, auth }: Awaited, known: Known = {}): string | undefined {
+  const { scaleUp, ofNode, noVolume, hasVolume } = known;
   if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
   const isOfVolume = seen.unschedulable === undefined || volumeTrouble.test(seen.unschedulable);
   if (noVolume !== undefined && !seen.isScheduled && isOfVolume) return inOneLine(noVolume);
@@ -55,6 +58,8 @@ export function waitingFor(seen: SeenPod, { image, auth }: Awaited, said: SaidOf
   if (cannotPull.test(reason))
     return `the image '${image}' cannot be pulled yet: ${pullTrouble(message || reason, auth)}`;
   if (configTrouble.test(reason)) return `its pod cannot be started yet: ${message || reason}`;
+  if (seen.isScheduled && !seen.hasImage && ofNode)
+    return `node ${seen.node} cannot start its pod yet: ${inOneLine(ofNode.words)}`;
   if (seen.isScheduled && !seen.hasImage) return `node ${seen.node} pulls the image '${image}', or mounts its volume`;
   return seen.isScheduled ? undefined : "the cluster looks for a node";
 }

@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import { type Cluster, ClusterAway, ClusterRefusal } from "./api-server/cluster.js";
-import { ScaleUps } from "./scale-ups.js";
+import { ofAutoscalers, PodEvents } from "./pod-events.js";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -18,7 +18,7 @@ function clusterWith(events: Record<string, readonly (readonly [uid: string, ago
     }));
     return { items, metadata: {} };
   });
-  return { ask, ups: new ScaleUps({ ask } as unknown as Cluster, "workers") };
+  return { ask, ups: new PodEvents({ ask } as unknown as Cluster, "workers", ofAutoscalers) };
 }
 
 it("An autoscaler's last word counts, for as long as a node may take", async () => {

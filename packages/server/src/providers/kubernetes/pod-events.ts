@@ -3,36 +3,55 @@ import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import { type Cluster, statusOf } from "./api-server/cluster.js";
 
-/** What the cluster's autoscaler says of a pod without a node: that it has asked for one, or why it has not. */
-export interface ScaleUp {
+/** What is said of a pod in an event. */
+export interface SaidOfPod {
+  /** Whether it is an autoscaler that has asked for a node. */
   readonly isAsked: boolean;
   readonly words: string;
 }
 
-/** The events by which autoscalers say so: the Cluster Autoscaler, clouds' own, and Karpenter. */
-const kinds = [
+/** Which events are read: a selector of their fields. */
+interface Kind {
+  readonly of: string;
+  readonly isAsked: boolean;
+}
+
+/** What nodes say of pods that they cannot start: a volume, a secret or a network is not to be had. */
+export const ofNodes: readonly Kind[] = [
+  { of: "reason=FailedMount", isAsked: false },
+  { of: "reason=FailedAttachVolume", isAsked: false },
+  { of: "reason=FailedCreatePodSandBox", isAsked: false },
+];
+
+/**
+ * What autoscalers say of pods without a node, that they have asked for one or why they have not: the Cluster Autoscaler,
+ * clouds' own, and Karpenter.
+ */
+export const ofAutoscalers: readonly Kind[] = [
   { of: "reason=NotTriggerScaleUp", isAsked: false },
   { of: "reason=FailedScaleUp", isAsked: false },
   { of: "reason=FailedScheduling,source=karpenter", isAsked: false },
   { of: "reason=TriggeredScaleUp", isAsked: true },
   { of: "reason=Nominated", isAsked: true },
-] as const;
+];
 
-/** Reads the events of a namespace's pods while some of them have no node: one reading for all of them. */
-export class ScaleUps {
+/** Reads events of a namespace's pods while some of them wait: one reading for all of them. */
+export class PodEvents {
   readonly #cluster: Cluster;
   readonly #path: string;
-  #byPod: ReadonlyMap<string, ScaleUp & { readonly at: number }> = new Map();
+  readonly #kinds: readonly Kind[];
+  #byPod: ReadonlyMap<string, SaidOfPod & { readonly at: number }> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<unknown> | undefined;
 
-  constructor(cluster: Cluster, namespace: string) {
+  constructor(cluster: Cluster, namespace: string, kinds: readonly Kind[]) {
     this.#cluster = cluster;
+    this.#kinds = kinds;
     this.#path = `/api/v1/namespaces/${namespace}/events`;
   }
 
   /** What is said of a pod; undefined if nothing is, or the events cannot be read now. */
-  async of(uid: string): Promise<ScaleUp | undefined> {
+  async of(uid: string): Promise<SaidOfPod | undefined> {
     const now = realTime.monotonicMs();
     if (now - this.#readAt >= limits.scaleUpsMs) {
       this.#readAt = now;
@@ -49,8 +68,8 @@ export class ScaleUps {
   }
 
   async #read(): Promise<void> {
-    const found = new Map<string, ScaleUp & { readonly at: number }>();
-    for (const { of, isAsked } of kinds) {
+    const found = new Map<string, SaidOfPod & { readonly at: number }>();
+    for (const { of, isAsked } of this.#kinds) {
       for (const event of await this.#events(of)) {
         const { uid = "" } = event.involvedObject;
         const at = timeOf(event);
