@@ -62,10 +62,12 @@ function stop(signal: string): void {
   );
 }
 
-// a terminal, or a program that reads us, may be gone while the rest ends in order
-for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
-
 let signals = 0;
+for (const output of [process.stdout, process.stderr])
+  output.on("error", ({ code }: NodeJS.ErrnoException) => {
+    // nobody reads us any more; the end of a terminal has a signal of its own
+    if (code === "EPIPE" && signals++ === 0) stop("the end of its reader");
+  });
 for (const signal of ["SIGTERM", "SIGINT", ...(hearsHangups() ? (["SIGHUP"] as const) : [])] as const) {
   process.on(signal, () => {
     signals++;
