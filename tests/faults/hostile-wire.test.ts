@@ -250,6 +250,6 @@ describe("an invalid id is unknown, whatever it contains", () => {
 it("after all of it the server has not restarted, its job still waits, and it accepts more", async () => {
   expect(await statusOf(server, endpoint, witness)).toMatchObject({ status: "IN_QUEUE" });
   expect((await statusOf(server, endpoint, await submit(server, endpoint))).status).toBe("IN_QUEUE");
-  expect(server.log().match(/Millrace is ready/g)).toHaveLength(1);
+  expect(server.log().match(/"event":"server.ready"/g)).toHaveLength(1);
   expect(server.log()).not.toMatch(/"level":50/);
 });
