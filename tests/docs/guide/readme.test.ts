@@ -67,7 +67,7 @@ it.each([
     await run(write.text);
 
     const serving = await open(dev);
-    const calls = serving.lines().filter((line) => /^ {4}(cd|curl) /.test(line));
+    const calls = serving.lines().filter((line) => /^ {4}(\(cd|curl) /.test(line));
     expect(calls).toHaveLength(2);
     for (const call of calls) expect(await run(call)).toEqual(shouted("HELLO"));
     edit(loud, quiet);
