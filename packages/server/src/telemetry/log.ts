@@ -7,7 +7,7 @@ function line(event: MillraceEvent): ["debug" | "info" | "warn" | "error", strin
     case "server.started":
       return ["debug", "listening"];
     case "server.ready":
-      return ["info", `ready at ${event.url}`];
+      return ["info", `Millrace is ready at ${event.url}`];
     case "server.stopping":
       return ["info", `stopping on ${event.signal}: workers have their grace, then their jobs are given back`];
     case "server.warning":
