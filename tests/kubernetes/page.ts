@@ -1,7 +1,9 @@
 import { type Block, blocksOf } from "../docs/guide/blocks.js";
 
 const commands = (): Block[] =>
-  blocksOf("kubernetes").filter(({ words, language }) => words.test !== undefined && language === "sh");
+  blocksOf("kubernetes").filter(
+    ({ words, language }) => words.test?.startsWith("tests/kubernetes/") && language === "sh",
+  );
 
 /** The commands of docs/guide/kubernetes.md for one of its two ways. */
 export const wayBlocks = (way: "beside" | "inside"): Block[] =>
