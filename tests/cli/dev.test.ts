@@ -121,6 +121,7 @@ describe("millrace dev", () => {
     write("handler.js", handler("toUpperCase()"));
     write("tests/a.json", '{"input":{"text":"a"},"output":"A"}');
     write("tests/b.json", '{"input":{"text":"b"},"output":"b"}');
+    write("tests/.cache/of-a-program.json", "[]");
     write("tests/more/c.json", '{"input":{},"error":"undefined"}');
     const { exit, out, err } = await run("dev", ".", "--test", "tests");
     expect(exit).toBe(1);

@@ -18,7 +18,7 @@ export interface Check {
 /** Reads the checks in a folder: each `*.json` is `{"input": {…}, "output": …}` or `{"input": {…}, "error": "…"}`. */
 export function readChecks(folder: string): Check[] {
   const files = filesIn(folder)
-    .filter((name) => name.endsWith(".json"))
+    .filter((name) => name.endsWith(".json") && !/(^|\/)(\.|node_modules\/)/.test(name))
     .sort();
   if (files.length === 0) throw new Failure(exits.usage, `There are no .json files in ${folder}.`, example);
   return files.map((name) => checkOf(name, readFileSync(join(folder, name), "utf8")));
