@@ -85,7 +85,7 @@ export function differences(value: unknown, shape: Shape, at = "it"): string[] {
     case "either":
       return shape.of.some((each) => differences(value, each).length === 0)
         ? []
-        : [`${at} is ${JSON.stringify(value)}, which is none of its types`];
+        : [`${at} is ${JSON.stringify(value)}, but the help gives other types`];
     case "plain": {
       const isOne = shape.of === "object" ? isObject(value) : typeof value === shape.of;
       return isOne ? [] : [`${at} is ${JSON.stringify(value)}, no ${shape.of}`];

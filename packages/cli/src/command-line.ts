@@ -11,7 +11,7 @@ export async function runCommandLine({
 }): Promise<void> {
   const interruption = new AbortController();
   let endsItself = false;
-  // under nohup nothing is a terminal, and its end is none of ours
+  // nohup leaves us no terminal, and wants us to outlive the one that closes
   const hasTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
   const signals: NodeJS.Signals[] = ["SIGINT", "SIGTERM", ...(hasTerminal ? (["SIGHUP"] as const) : [])];
   const interrupt = () => {

@@ -47,7 +47,7 @@ export async function findPython(handler: HandlerFile, env: Env, say: (text: str
   if (madeWith === system && had === wanted)
     return { python: own, words: `${words}, environment reused`, packageAdvice };
   const isThere = madeWith === system && had !== unfinished;
-  const hasUv = (await runProgram("uv", ["--version"], { env, cwd: folder })).code === 0;
+  const hasUv = await findsUv(env);
   say(
     `${isThere ? "updating" : "making"} .venv from ${needs.source ?? "the package runpod"} …${hasUv || isThere ? "" : " (about a minute)"}`,
   );
@@ -105,12 +105,16 @@ function wholeText(folder: string, file: string, read = new Set<string>()): stri
   return [text, ...more.map((path) => wholeText(folder, path, read))].join("\n");
 }
 
+const findsUv = async (env: Env): Promise<boolean> =>
+  (await runProgram("uv", ["--version"], { env, cwd: "." })).code === 0;
+
 /** For an environment that its user made: it is not watched. */
 async function adviceForOwn(python: string, env: Env): Promise<string> {
   const hasPip = (await runProgram(python, ["-m", "pip", "--version"], { env, cwd: "." })).code === 0;
-  const hasUv = (await runProgram("uv", ["--version"], { env, cwd: "." })).code === 0;
   const withPip = `${python} -m pip install {package}`;
-  const withoutPip = hasUv ? `uv pip install --python ${python} {package}` : `${python} -m ensurepip && ${withPip}`;
+  const withoutPip = (await findsUv(env))
+    ? `uv pip install --python ${python} {package}`
+    : `${python} -m ensurepip && ${withPip}`;
   const pip = hasPip ? withPip : withoutPip;
   return `${pip}, then save the handler again`;
 }

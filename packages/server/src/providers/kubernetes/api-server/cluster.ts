@@ -235,7 +235,7 @@ export class Cluster {
     try {
       return JSON.parse(Buffer.concat(parts).toString("utf8"));
     } catch {
-      throw this.#away(new Error("its reply is not Kubernetes': something else is at its address"));
+      throw this.#away(new Error("the reply is not from a Kubernetes API: another server may have its address"));
     }
   }
 
