@@ -40,8 +40,8 @@ afterAll(async () => {
 });
 
 /** A node that exists only in the API. Its labels are those that GPU feature discovery sets. */
-function addGpuNode(name = "gpus", product = "NVIDIA-Test-9000-80GB"): void {
-  const labels = { "nvidia.com/gpu.product": product, "nvidia.com/gpu.memory": "81920" };
+function addGpuNode(name = "gpus", product = "NVIDIA-Test-9000-80GB", more: Record<string, string> = {}): void {
+  const labels = { "nvidia.com/gpu.product": product, "nvidia.com/gpu.memory": "81920", ...more };
   cluster.create("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels } });
   const allocatable = {
     cpu: "8",
@@ -115,6 +115,30 @@ it("a GPU type that comes first is preferred, although nodes with another one ar
   }
   removePods();
   cluster.kubectl("delete", "node", "l4", "a40");
+});
+
+it("a worker gets a node whose driver supports its CUDA version", { timeout: 120_000 }, async () => {
+  const cuda = (minor: string) => ({
+    "nvidia.com/cuda.runtime-version.major": "12",
+    "nvidia.com/cuda.runtime-version.minor": minor,
+  });
+  addGpuNode("old", "NVIDIA-L4", cuda("4"));
+  addGpuNode("new", "NVIDIA-L4", cuda("10"));
+  const ours = "--selector=app.kubernetes.io/name=millrace-worker";
+  const nodes = () =>
+    cluster.kubectl("get", "pods", `--namespace=${namespace}`, ours, "--output=jsonpath={.items[*].spec.nodeName}");
+  const asking = {
+    computeType: "GPU",
+    gpuCount: 2,
+    gpuTypeIds: ["NVIDIA L4"],
+    place: "cluster",
+    minCudaVersion: "12.8",
+  };
+  const endpoint = await makeEndpoint(server, image, { ...asking, workersMin: 2, workersMax: 2 });
+  await expect.poll(nodes, { timeout: 30_000 }).toBe("new new");
+  await remove(endpoint);
+  removePods(ours);
+  cluster.kubectl("delete", "node", "old", "new");
 });
 
 it("overflows from a full machine to the cluster, and back", { timeout: 300_000 }, async () => {

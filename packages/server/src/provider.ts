@@ -29,8 +29,8 @@ export interface WorkerSpec<From extends WorkerSource = WorkerSource> {
   readonly ports?: readonly number[];
   /** The GPUs it gets, by id: all others are hidden from it. */
   readonly gpus?: readonly string[] | undefined;
-  /** The GPUs it gets where its host picks them: how many, and of which types, in order of preference; none: any. */
-  readonly gpuWish?: { readonly count: number; readonly types: readonly string[] } | undefined;
+  /** The GPUs it gets where its host picks them. */
+  readonly gpuWish?: GpuWish | undefined;
   /** In a cluster, the operator's class of pods that it belongs to. */
   readonly podClass?: string | undefined;
   readonly cpus?: number | undefined;
@@ -38,6 +38,15 @@ export interface WorkerSpec<From extends WorkerSource = WorkerSource> {
   readonly memoryMib?: number | undefined;
   /** How much it may write outside its volumes, in GB, if the engine can enforce that. */
   readonly diskGb?: number | undefined;
+}
+
+/** Which GPUs a worker is to get. */
+export interface GpuWish {
+  readonly count: number;
+  /** In order of preference; none: any. */
+  readonly types: readonly string[];
+  /** The CUDA version that their driver must support, such as 12.8. */
+  readonly minCuda?: string | undefined;
 }
 
 /** A worker made from an image. */

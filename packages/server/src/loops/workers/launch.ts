@@ -10,6 +10,7 @@ import {
 } from "../../domain/endpoints/environment.js";
 import { readPort } from "../../domain/endpoints/ports.js";
 import { sourceOf, type TemplateSettings } from "../../domain/endpoints/template.js";
+import { neededCuda } from "../../domain/hosts/cuda.js";
 import { untoldGpu } from "../../domain/hosts/gpu.js";
 import type { HostFacts } from "../../domain/hosts/host.js";
 import { hasOwnVolume, isPod, ownVolumeId, type Pod } from "../../domain/pods/pod.js";
@@ -97,7 +98,7 @@ export async function launchOf(
   const spec = isImage
     ? {
         ...ofImage(needs, settings, facts, { volume, targets, environment }),
-        ...limitsOf(row.resources, own.gpuTypeIds),
+        ...limitsOf(row.resources, own),
         podClass: own.podClass,
       }
     : ofDirectory(needs, options, endpoint, settings, facts, { volume, environment });
@@ -198,15 +199,17 @@ function ofDirectory(
 }
 
 /** What a worker made from an image may use. */
-const limitsOf = (resources: Resources | undefined, types: readonly string[]) => ({
-  ...gpusOf(resources?.gpus ?? [], types),
+const limitsOf = (resources: Resources | undefined, settings: EndpointSettings) => ({
+  ...gpusOf(resources?.gpus ?? [], settings),
   cpus: resources?.cpus,
   memoryMib: resources?.memoryMib,
 });
 
-function gpusOf(gpus: Resources["gpus"], types: readonly string[]): Pick<WorkerSpec, "gpus" | "gpuWish"> {
+function gpusOf(gpus: Resources["gpus"], settings: EndpointSettings): Pick<WorkerSpec, "gpus" | "gpuWish"> {
   if (gpus.length === 0) return {};
-  if (gpus.some(({ id }) => id === untoldGpu)) return { gpuWish: { count: gpus.length, types } };
+  const { gpuTypeIds: types } = settings;
+  if (gpus.some(({ id }) => id === untoldGpu))
+    return { gpuWish: { count: gpus.length, types, minCuda: neededCuda(settings) } };
   return { gpus: gpus.map(({ id }) => id) };
 }
 

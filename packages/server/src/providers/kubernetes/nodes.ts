@@ -2,8 +2,9 @@ import type { Node, NodeList } from "kubernetes-types/core/v1.js";
 import { knownGpuType } from "../../domain/hosts/gpu.js";
 import type { ClusterGpus } from "../../domain/hosts/host.js";
 import { limits } from "../../limits/index.js";
+import { labelOf } from "./affinity.js";
 import { type Cluster, statusOf } from "./api-server/cluster.js";
-import { labelOf, type PodSettings } from "./pod.js";
+import type { PodSettings } from "./pod.js";
 
 type Naming = Pick<PodSettings, "gpuLabel" | "gpuResource">;
 

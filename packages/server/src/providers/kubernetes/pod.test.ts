@@ -70,6 +70,36 @@ describe("A worker's pod", () => {
     expect(podOf({ ...spec, gpuWish: { count: 1, types: [] } }, settings).spec?.affinity).toBeUndefined();
   });
 
+  it("asks for a driver that supports its CUDA version, by the labels of either name, or of no name", () => {
+    const terms = (minCuda: string, types: string[] = []) =>
+      podOf({ ...spec, gpuWish: { count: 1, types, minCuda } }, settings).spec?.affinity?.nodeAffinity
+        ?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+    const told = (nodes: Record<string, string>, made = terms("12.8")) =>
+      made?.some(({ matchExpressions = [] }) =>
+        matchExpressions.every(({ key, operator, values = [] }) => {
+          const value = nodes[key];
+          if (operator === "DoesNotExist") return value === undefined;
+          if (value === undefined) return false;
+          return operator === "Gt" ? Number(value) > Number(values[0]) : values.includes(value);
+        }),
+      );
+    for (const label of ["nvidia.com/cuda.runtime-version", "nvidia.com/cuda.runtime"]) {
+      const of = (major: string, minor: string) => told({ [`${label}.major`]: major, [`${label}.minor`]: minor });
+      expect([of("12", "8"), of("12", "10"), of("13", "0"), of("12", "7"), of("11", "9")]).toEqual([
+        true,
+        true,
+        true,
+        false,
+        false,
+      ]);
+    }
+    expect(told({})).toBe(true);
+    const key = "nvidia.com/cuda.runtime-version.major";
+    expect([told({ [key]: "12" }, terms("12.0")), told({ [key]: "11" }, terms("12.0"))]).toEqual([true, false]);
+    const typed = terms("12.8", ["NVIDIA L4"]);
+    expect([told({}, typed), told({ [settings.gpuLabel]: "NVIDIA-L4" }, typed)]).toEqual([false, true]);
+  });
+
   it("with GPU types keeps to the nodes that the operator allows", () => {
     const zone = (value: string) => ({ matchExpressions: [{ key: "zone", operator: "In", values: [value] }] });
     const nodeAffinity = {

@@ -1,10 +1,7 @@
 import { createHash } from "node:crypto";
 import type {
-  Affinity,
   Container,
-  NodeAffinity,
   Pod,
-  PodAffinity,
   PodSpec,
   ResourceRequirements,
   Secret,
@@ -17,6 +14,7 @@ import type { HiddenSpan } from "../../domain/access/secret.js";
 import { limits } from "../../limits/index.js";
 import type { ImageSpec } from "../../provider.js";
 import { keptCapabilities, registryOf } from "../images/container.js";
+import { affinityOf, mountLabel } from "./affinity.js";
 
 /** The name of a worker's pod. */
 export const nameOf = (workerId: string): string => `millrace-${workerId}`;
@@ -41,8 +39,6 @@ export const environmentOf = (spec: PodSpec | undefined): string | undefined =>
 export const containerName = "worker";
 export const workerLabel = "millrace.worker";
 export const installationLabel = "millrace.installation";
-/** Which volumes a pod has mounted. */
-const mountLabel = (volumeId: string): string => `volume.millrace/${volumeId.toLowerCase()}`;
 const hiddenAnnotation = "millrace.hidden";
 /** Keeps a pod from nodes until its registry's credentials are there: without them its image would be asked for in vain. */
 export const credentialsGate = "millrace/credentials";
@@ -167,62 +163,6 @@ function resourcesOf(
 }
 
 const mebibytes = (count: number): string => `${Math.floor(count)}Mi`;
-
-/** A node's label has a dash for each blank of a type's name. */
-export const labelOf = (type: string): string => type.trim().replace(/\s+/g, "-");
-
-/** Where a pod may run: as its operator says, on nodes with its GPUs, and with the pods that have its volume mounted. */
-function affinityOf(spec: ImageSpec, settings: PodSettings, added?: Affinity): Affinity | undefined {
-  const nodeAffinity = nodeAffinityOf(spec, settings, added?.nodeAffinity);
-  const podAffinity = settings.hasVolumesOfOneNode ? podAffinityOf(spec, added?.podAffinity) : undefined;
-  if (!nodeAffinity && !podAffinity) return added;
-  return { ...added, ...(nodeAffinity ? { nodeAffinity } : {}), ...(podAffinity ? { podAffinity } : {}) };
-}
-
-/**
- * With the pods that have its volume mounted, if there are any. Of several volumes that is only a wish: the first pod of
- * one of them would find no node where others have another one.
- */
-function podAffinityOf({ mounts }: ImageSpec, added?: PodAffinity): PodAffinity | undefined {
-  const terms = [...new Set(mounts.map(({ volumeId }) => mountLabel(volumeId)))].map((key) => ({
-    labelSelector: { matchExpressions: [{ key, operator: "Exists" }] },
-    topologyKey: "kubernetes.io/hostname",
-  }));
-  if (terms.length === 0) return undefined;
-  const must = "requiredDuringSchedulingIgnoredDuringExecution";
-  const wish = "preferredDuringSchedulingIgnoredDuringExecution";
-  if (terms.length === 1) return { ...added, [must]: [...(added?.[must] ?? []), ...terms] };
-  const weighted = terms.map((podAffinityTerm) => ({ weight: 100, podAffinityTerm }));
-  return { ...added, [wish]: [...(added?.[wish] ?? []), ...weighted] };
-}
-
-/** Nodes with one of the GPU types, the first ones preferred, among those that the operator allows. */
-function nodeAffinityOf({ gpuWish }: ImageSpec, { gpuLabel }: PodSettings, added?: NodeAffinity) {
-  if (gpuWish === undefined || gpuWish.count === 0 || gpuWish.types.length === 0) return undefined;
-  const types = gpuWish.types.map(labelOf);
-  const isOne = (values: string[]) => ({ key: gpuLabel, operator: "In", values });
-  // each of these terms is enough by itself
-  const terms = added?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [{}];
-  return {
-    requiredDuringSchedulingIgnoredDuringExecution: {
-      nodeSelectorTerms: terms.map((term) => ({
-        ...term,
-        matchExpressions: [...(term.matchExpressions ?? []), isOne(types)],
-      })),
-    },
-    preferredDuringSchedulingIgnoredDuringExecution: [
-      ...types.map((type, rank) => ({
-        weight: weightOf(rank, types.length),
-        preference: { matchExpressions: [isOne([type])] },
-      })),
-      ...(added?.preferredDuringSchedulingIgnoredDuringExecution ?? []),
-    ],
-  };
-}
-
-/** From 100 for the first to 1 for the last: how full nodes are counts too, and must not outweigh the order. */
-const weightOf = (rank: number, count: number): number =>
-  count === 1 ? 100 : 100 - Math.round((rank * 99) / (count - 1));
 
 const mountOf = ({ target, volumeId }: ImageSpec["mounts"][number]): VolumeMount => ({
   name: claimOf(volumeId),
