@@ -51,7 +51,7 @@ describe("The end of a worker's process", () => {
     const error = await lostJob({ code: 3 }, ({ row }, start) =>
       scene.provider.logTails.set(row.id, `start ${start}\0\ngiving up`),
     );
-    expect(error).toBe(`${lost} it ended with exit code 3: start 3\ngiving up`);
+    expect(error).toBe(`${lost} it ended with exit code 3. Its log ends:\nstart 3\ngiving up`);
   });
 
   it("is described by its signal if its log cannot be read", async () => {

@@ -145,7 +145,7 @@ export async function endWorker(
   const { row } = worker;
   const said = row.exit?.note;
   const how = said ?? exit.note ?? why;
-  const last = lastLines === "" ? how : `${how}: ${lastLines.replaceAll("\0", "")}`;
+  const last = lastLines === "" ? how : withLog(how, lastLines.replaceAll("\0", ""));
   const ended = { endedAt: needs.clock.now(), exit: said === undefined ? exit : { ...exit, note: said } };
   worker.row = { ...row, ...ended };
   worker.dismissed.abort(); // otherwise the jobs given back now could be handed to its own poll
@@ -170,6 +170,10 @@ export async function endWorker(
   needs.bell.ring(topics.demand(row.endpointNo));
   needs.bell.ring("expiries");
 }
+
+/** A sentence and the end of a log, in which no line of the log is taken for part of the sentence. */
+const withLog = (sentence: string, log: string): string =>
+  log.includes("\n") ? `${sentence}. Its log ends:\n${log}` : `${sentence}: ${log}`;
 
 /**
  * Gives up on a worker whose end is due but cannot be seen, because its engine is away: it gets no more jobs, and those
