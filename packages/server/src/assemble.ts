@@ -9,6 +9,7 @@ import { goOn, openAgain } from "./assembly/left-over.js";
 import { runLoops } from "./assembly/loops.js";
 import { notedSecrets } from "./assembly/noted-secrets.js";
 import { connectionsMax } from "./assembly/open-files.js";
+import { logsOfAll } from "./assembly/other-logs.js";
 import { connectParts } from "./assembly/parts.js";
 import { openProviders } from "./assembly/providers.js";
 import { stockOf } from "./assembly/stock.js";
@@ -39,6 +40,7 @@ import { clusterLoops, Leases, ownedLoops } from "./loops/leases.js";
 import { VolumeMeasuring } from "./loops/measure-volumes.js";
 import { StockTaking } from "./loops/take-stock.js";
 import { Registry } from "./memory/registry.js";
+import { Marks } from "./operations/access/server-marks.js";
 import { SignInLink } from "./operations/access/sign-in-link.js";
 import { tracedJob } from "./operations/jobs/traced-job.js";
 import type { JobSecrets, Provider } from "./provider.js";
@@ -167,7 +169,9 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
   const isTraced = config.collector !== undefined;
   const parts = connectParts({ ...made, stores, provider: everywhere, lines, isTraced });
   const { logs } = everywhere;
-  output.connect({ ...parts, logs });
+  const { readsLogs } = here;
+  output.connect({ ...parts, logs, readsLogs });
+  const marks = new Marks(parts);
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const isOurHost = hostJudge(config.hostNames, config.lbDomain);
@@ -208,7 +212,7 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
       grants: shared && new Grants(shared.grant, () => !hasOthers(registry, server.no, clock.now())),
       requestsPerWorker: config.requestsPerWorker,
       metrics: meter.page,
-      logs,
+      ...(shared ? { ...logsOfAll(parts, logs, marks), logsHere: { logs, marks } } : { logs, readsLogs }),
       about,
       isReady: () => stores.ping().then(() => true),
       graphql: (scope, setToZero) => graphqlRoutes(scope, { ...parts, setToZero, publicCatalog: config.publicCatalog }),

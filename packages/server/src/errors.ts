@@ -63,7 +63,7 @@ export const routeNotFound = (method: string, url: string) =>
 export const logElsewhere = (hostNo: number) =>
   new Refusal(
     "LOG_ELSEWHERE",
-    `This worker's log is kept by host ${hostNo}, not by this one: ask the server that runs there.`,
+    `This worker's log is kept by host ${hostNo}, whose server does not answer this one: try again when it does.`,
   );
 
 export const unauthorized = (why = "Send a valid API key in the Authorization header.") =>

@@ -21,6 +21,7 @@ import { jobRoutes } from "./queue/routes.js";
 import { restRoutes } from "./rest-v1/routes.js";
 import { RequestQuota } from "./rest-v2/request-quota.js";
 import { restV2Routes } from "./rest-v2/routes.js";
+import { logRoute, type ServerParts } from "./servers/log-route.js";
 import type { JobParts } from "./shared/access.js";
 import { countBodies, takeText } from "./shared/bodies/bodies.js";
 import { linger } from "./shared/bodies/linger.js";
@@ -42,6 +43,8 @@ export interface HttpParts extends Parts, JobParts, LogParts {
   readonly metrics: () => Promise<{ contentType: string; text: string }>;
   /** The GraphQL routes. Passed in because edges do not import each other. */
   readonly graphql: (app: FastifyInstance, setToZero: boolean) => Promise<void>;
+  /** The logs that this server keeps, where other servers may ask for them. */
+  readonly logsHere?: Pick<ServerParts, "logs" | "marks"> | undefined;
   /** Passes requests on to workers' own HTTP servers. */
   readonly gateway?: Gateway;
   /** Signs one person in after the first start. */
@@ -184,6 +187,7 @@ async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> 
   await app.register(async (scope) => graphqlScope(scope, parts, false), { prefix: "/graphql" });
   await app.register(async (scope) => graphqlScope(scope, parts, true), { prefix: "/sdk/graphql" });
   operationRoutes(app, parts);
+  if (parts.logsHere) logRoute(app, { ...parts, ...parts.logsHere });
   await app.register(async (scope) => dashboardPages(scope, parts.signInLink));
   await app.register(guidePages);
 }

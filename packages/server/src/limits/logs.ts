@@ -39,6 +39,8 @@ export const logs = {
   logFollowersMax: 256,
   logFollowersPerOwner: 64,
   logHeldBytesMax: mib, // of lines read for a follower and not taken yet
+  logElsewhereMs: 60 * second, // a server that sends no byte of a log for so long is away; it sends one each 15 s
+  logElsewhereCharsMax: mib, // of a line between servers: the longest, with each character escaped
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
   newsRestMs: 250, // what changes is told to dashboards at most this often
   newsElsewhereMs: 5 * second, // between two reminders to look at everything, while something changes at other servers

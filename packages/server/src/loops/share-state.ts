@@ -38,7 +38,13 @@ export function shareStateLoop(
     const report = gate.report();
     const { server } = here;
     const said = await shared.beat({
-      report: { gate: report, clusters, changes: news.changes, ...(server ? { address: server.address } : {}) },
+      report: {
+        hostNo: here.hostNo,
+        gate: report,
+        clusters,
+        changes: news.changes,
+        ...(server ? { address: server.address } : {}),
+      },
       hosts: here.hosts(),
       now,
       seenAt,

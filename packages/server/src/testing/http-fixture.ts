@@ -31,6 +31,7 @@ export async function openHttp(scene: Scene, more: Partial<HttpParts> = {}) {
     metrics: async () => ({ contentType: "text/plain", text: "up 1\n" }),
     isReady: async () => true,
     logs: (workerId, handle, query) => scene.provider.logs(workerId, handle, query),
+    readsLogs: scene.parts.here.readsLogs,
     graphql: (app, setToZero) => graphqlRoutes(app, { ...scene.parts, ...more, setToZero }),
     ...more,
   };

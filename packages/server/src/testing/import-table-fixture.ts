@@ -74,6 +74,8 @@ export const serverRules: readonly Rule[] = [
     own: [...driver, "provider", "providers/kubernetes", "providers/log-files", "providers/images"],
     npm: ["undici", "ws", "socks", "yaml", "kubernetes-types"],
   },
+  // Logs that other servers keep.
+  { who: /^providers\/other-servers\//, own: [...driver, "provider"], npm: ["undici"] },
   { who: /^host\/inventories\//, own: [...driver, "host/inventory"], npm: [] },
   { who: /^host\/quotas\//, own: [...driver, "host/quota"], npm: [] },
   { who: /^host\/data-directory$/, own: [], npm: [] },
@@ -107,7 +109,8 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   ],
   server: serverRules,
   cli: [
-    { who: /^terminal$/, own: "everything", npm: ["@clack/prompts", "cli-progress", "cli-table3", "ora"] },
+    { who: /^output\/table$/, own: "everything", npm: ["cli-table3"] },
+    { who: /^output\/terminal$/, own: "everything", npm: ["@clack/prompts", "cli-progress", "ora"] },
     { who: /^nouns\/resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
     { who: /^main$/, own: "everything", npm: ["@millrace/server"] },

@@ -11,10 +11,11 @@ export interface ServerAddress {
 }
 
 /**
- * A server's report to the other servers: what waits and runs at its gate, the address where they reach it, the clusters
+ * A server's report to the other servers: its machine's host, what waits and runs at its gate, the address where they reach it, the clusters
  * that it reaches, in order of preference, and how many changes it has made that dashboards show.
  */
 export interface ServerReport {
+  readonly hostNo?: number;
   readonly gate?: GateReport;
   readonly address?: ServerAddress;
   readonly clusters?: readonly NamedCluster[];

@@ -4,6 +4,7 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { keyEndedMeanwhile } from "../../operations/access/authenticate.js";
+import { type Marks, passedOn } from "../../operations/access/server-marks.js";
 import type { Found, Needs, OtherServer, Seat } from "../../operations/needs.js";
 import { findWorker } from "../../operations/workers/find-worker.js";
 import { noteServed } from "../../operations/workers/hear-health.js";
@@ -15,8 +16,7 @@ import { type Admitted, admit, admitAtOnce } from "./admit.js";
 import { CallBody, hasBody, mayBeKept } from "./body.js";
 import type { Dialler } from "./connections/dialler.js";
 import { forward, type Outcome } from "./forward.js";
-import { headersFrom, passedHeaders } from "./headers.js";
-import { declined, type Marks, passedOn } from "./mark.js";
+import { declined, headersFrom, passedHeaders } from "./headers.js";
 import { passOn } from "./pass-on.js";
 import type { Target } from "./target.js";
 import { Tries } from "./tries.js";
@@ -85,7 +85,7 @@ export class Call {
     const { marks, registry, draining } = this.#needs;
     const { method = "", url = "" } = this.#request;
     const { endpointId } = this.#target;
-    if (!marks.accept(mark, { endpointId, method, url })) {
+    if (!marks.accept(mark, { target: endpointId, method, url })) {
       const words = `The header ${passedOn} is for requests that one server passes on to another.`;
       this.refuse(new Refusal("INVALID_INPUT", words), "unsent");
       return;
@@ -217,7 +217,7 @@ export class Call {
     const { method = "GET" } = this.#request;
     const { endpointId, path } = this.#target;
     const url = `/lb/${endpointId}${path}`; // the canonical path, whichever address the client has used
-    const headers = [...this.#headers, passedOn, marks.make(server.serverNo, { endpointId, method, url })];
+    const headers = [...this.#headers, passedOn, marks.make(server.serverNo, { target: endpointId, method, url })];
     const done = (outcome: Outcome) => this.#passedOn(server, outcome);
     const silenceMs = this.#endpoint.settings.executionTimeoutMs;
     if (this.#asking) {

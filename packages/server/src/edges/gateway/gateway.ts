@@ -6,6 +6,7 @@ import type { PingAnswer } from "../../domain/workers/health.js";
 import type { Worker } from "../../domain/workers/worker.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { Marks, passedOn } from "../../operations/access/server-marks.js";
 import type { Needs } from "../../operations/needs.js";
 import { turns } from "../../turns.js";
 import { hasTooManyHeaders, refuseUnread } from "../shared/bodies/refuse-unread.js";
@@ -16,7 +17,6 @@ import { Ahead } from "./ahead.js";
 import { hasBody } from "./body.js";
 import { Call, type Calling } from "./call.js";
 import { Dialler } from "./connections/dialler.js";
-import { Marks, passedOn } from "./mark.js";
 import { afterReplies, plainAgain } from "./plain-again.js";
 import { type Target, targetOf } from "./target.js";
 

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import type { TLSSocket } from "node:tls";
-import { declined, passedOn } from "./mark.js";
+import { passedOn } from "../../operations/access/server-marks.js";
+
+/** The header of a reply that gives a passed-on request back; its value is a verdict. */
+export const declined = "x-millrace-declined";
 
 /** Headers of a single connection, not forwarded (RFC 9110, 7.6.1). */
 const hopByHop = [

@@ -6,7 +6,7 @@ import type { OtherServer } from "../../operations/needs.js";
 import type { PassingBody } from "./body.js";
 import { boundConnect } from "./connections/connect.js";
 import { type Outcome, Passage, type Sending } from "./forward.js";
-import { declined } from "./mark.js";
+import { declined } from "./headers.js";
 import { Declined } from "./verdict.js";
 
 export interface PassingOn extends Omit<Sending, "body"> {

@@ -7,8 +7,7 @@ import type { Ahead } from "./ahead.js";
 import { boundConnect } from "./connections/connect.js";
 import type { Reach } from "./connections/dialler.js";
 import { cut, MalformedReply, type Outcome } from "./forward.js";
-import { replyHeaders } from "./headers.js";
-import { declined } from "./mark.js";
+import { declined, replyHeaders } from "./headers.js";
 import { pipeInTurns } from "./pipe-in-turns.js";
 import { Declined } from "./verdict.js";
 

@@ -199,12 +199,12 @@ describe("GET /v1/endpoints/{id}/logs", () => {
     expect(await texts(ofEndpoint("?tail=2"))).toEqual(["old", "new"]);
   });
 
-  it("names the workers whose logs other hosts keep", async () => {
+  it("counts the workers whose logs are out of reach", async () => {
     say("here");
     const far = await running(endpoint);
     far.row = { ...far.row, hostNo: 77 };
     const lines = await bodies(ofEndpoint());
-    expect(lines[0].note).toMatch(/1 more workers .* other hosts/);
+    expect(lines[0].note).toMatch(/1 more workers .* servers do not answer/);
     expect(lines[1].text).toBe("here");
     expect((await http.get(ofEndpoint())).text).toMatch(/^# the logs of 1 more workers .*\n.* here\n$/);
   });

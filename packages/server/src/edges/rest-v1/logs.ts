@@ -10,7 +10,7 @@ import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { noRoom } from "../../operations/jobs/lend-status.js";
 import { followEndpointLog, followWorkerLog } from "../../operations/logs/follow-logs.js";
 import {
-  assertKeptHere,
+  assertInReach,
   type LinePosition,
   type LogAsk,
   type LogPage,
@@ -121,7 +121,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
       const workerId = idOf(request, "workerId");
       const { row, endpoint } = await ownWorker(parts, request.caller, workerId);
       const worker = parts.registry.worker(workerId) ?? { row };
-      assertKeptHere(parts, worker); // here a refusal can still be a plain reply
+      assertInReach(parts, worker); // here a refusal can still be a plain reply
       return answer(parts, request, reply, endpoint, {
         read: (ask, signal) => readWorkerLog(parts, worker, ask, signal),
         follow: (ask, shown, signal) => followWorkerLog(parts, worker, ask, shown, signal),

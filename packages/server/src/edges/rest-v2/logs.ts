@@ -7,7 +7,7 @@ import { limits } from "../../limits/index.js";
 import { ownEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { followEndpointLog, followWorkerLog, type LogEvent } from "../../operations/logs/follow-logs.js";
 import {
-  assertKeptHere,
+  assertInReach,
   type LinePosition,
   type LogAsk,
   readEndpointLog,
@@ -55,7 +55,7 @@ export function logRoutes(app: FastifyInstance, parts: LogRouteParts): void {
       if (row.endpointNo !== endpoint.no)
         throw new Refusal("NOT_FOUND", `This endpoint has no worker '${workerId.slice(0, 80)}'.`);
       const worker = parts.registry.worker(workerId) ?? { row };
-      assertKeptHere(parts, worker);
+      assertInReach(parts, worker);
       return answer(parts, request, reply, endpoint.id, {
         read: (ask, signal) => readWorkerLog(parts, worker, ask, signal),
         follow: (ask, shown, signal) => followWorkerLog(parts, worker, ask, shown, signal),

@@ -4,7 +4,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import type { LogQuery } from "../../provider.js";
 import { maskOf } from "./mask.js";
 import {
-  assertKeptHere,
+  assertInReach,
   behind,
   byPlace,
   isBehind,
@@ -47,7 +47,7 @@ export async function* followWorkerLog(
   { lasts }: Shown,
   signal: AbortSignal,
 ): AsyncGenerator<LogEvent> {
-  assertKeptHere(needs, worker);
+  assertInReach(needs, worker);
   const from = { ...ask, after: lasts.get(worker.row.id) ?? ask.after };
   for await (const lines of come(needs, worker, from, signal)) yield { kind: "lines", lines };
 }
@@ -150,7 +150,7 @@ class Gathering {
 
   /** Follows each live worker, from its last line among those shown. */
   begin({ first, lasts }: Shown): void {
-    for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
+    for (const worker of this.#inReach(workersWithLogs(this.#needs, this.#endpoint))) {
       this.#joined.add(worker.row.no);
       // for a worker without a line here, all that is older than the lines shown was left out
       const after = lasts.get(worker.row.id) ?? first ?? this.#ask.after;
@@ -160,7 +160,7 @@ class Gathering {
 
   /** Follows workers that have joined since, from their first line; they may even have ended by now. */
   join(): void {
-    for (const worker of this.#here(workersWithLogs(this.#needs, this.#endpoint))) {
+    for (const worker of this.#inReach(workersWithLogs(this.#needs, this.#endpoint))) {
       if (this.#joined.has(worker.row.no)) continue;
       this.#joined.add(worker.row.no);
       this.#follow(worker, { ...this.#ask, tail: limits.logTailMax, search: undefined });
@@ -183,8 +183,8 @@ class Gathering {
     return lines.sort(byPlace);
   }
 
-  #here(workers: readonly LiveWorker[]): LiveWorker[] {
-    return workers.filter(({ row }) => this.#needs.here.readsLogs(row.hostNo));
+  #inReach(workers: readonly LiveWorker[]): LiveWorker[] {
+    return workers.filter(({ row }) => this.#needs.readsLogs(row.hostNo));
   }
 
   #follow(worker: Logged, ask: LogAsk): void {

@@ -14,8 +14,10 @@ export interface LogPage {
   readonly note?: string | undefined;
 }
 
-export interface LogParts extends Needs<"registry" | "reader" | "secrets" | "vault" | "clock" | "here"> {
+export interface LogParts extends Needs<"registry" | "reader" | "secrets" | "vault" | "clock"> {
   readonly logs: Provider["logs"];
+  /** Whether `logs` reads those of a host's workers: here, or at the server that keeps them. */
+  readonly readsLogs: (hostNo: number) => boolean;
 }
 
 /** Which lines a caller wants. */
@@ -35,9 +37,9 @@ export interface LinePosition {
   readonly workerId: string;
 }
 
-/** Refuses if another host keeps the worker's log: servers do not fetch logs from each other. */
-export function assertKeptHere({ here }: Needs<"here">, { row }: Logged): void {
-  if (!here.readsLogs(row.hostNo)) throw logElsewhere(row.hostNo);
+/** Refuses if a host keeps the worker's log whose server is away. */
+export function assertInReach({ readsLogs }: Pick<LogParts, "readsLogs">, { row }: Logged): void {
+  if (!readsLogs(row.hostNo)) throw logElsewhere(row.hostNo);
 }
 
 /** The last lines of a worker. */
@@ -47,7 +49,7 @@ export async function readWorkerLog(
   ask: LogAsk,
   signal: AbortSignal,
 ): Promise<LogPage> {
-  assertKeptHere(needs, worker);
+  assertInReach(needs, worker);
   return { lines: await linesOf(needs, worker, ask, signal) };
 }
 
@@ -57,7 +59,7 @@ export const workersWithLogs = ({ registry }: Needs<"registry">, { no }: Endpoin
   ...[...registry.endedWorkersOf(no)].sort((one, other) => (other.row.endedAt ?? 0) - (one.row.endedAt ?? 0)),
 ];
 
-/** The last lines of an endpoint's workers together, as far as this host keeps them. */
+/** The last lines of an endpoint's workers together, as far as the servers that keep them answer. */
 export async function readEndpointLog(
   needs: LogParts,
   endpoint: Endpoint,
@@ -65,10 +67,10 @@ export async function readEndpointLog(
   signal: AbortSignal,
 ): Promise<LogPage> {
   const workers = workersWithLogs(needs, endpoint);
-  const here = workers.filter(({ row }) => needs.here.readsLogs(row.hostNo));
+  const inReach = workers.filter(({ row }) => needs.readsLogs(row.hostNo));
   let lines: ShownLine[] = [];
   const unread: string[] = [];
-  for (const worker of here) {
+  for (const worker of inReach) {
     const isFull = lines.length > 0 && lines.length >= ask.tail;
     if (isFull && endedLongBefore(worker, lines[0])) break; // and so did the workers after it
     if (isSpent(ask)) break;
@@ -79,7 +81,7 @@ export async function readEndpointLog(
       unread.push(error instanceof Error ? error.message : String(error));
     }
   }
-  return { lines, note: missing(workers.length - here.length, unread, isSpent(ask)) };
+  return { lines, note: missing(workers.length - inReach.length, unread, isSpent(ask)) };
 }
 
 const isSpent = ({ search }: LogAsk): boolean => search !== undefined && search.bytesLeft <= 0;
@@ -92,9 +94,9 @@ function endedLongBefore({ row }: Logged, line: ShownLine | undefined): boolean 
 const notSearched = `older lines were not searched: ${limits.logSearchBytesMax / 1_048_576} MB are read for one request; ask for a single worker's log`;
 
 /** Says what is missing from a page of an endpoint's lines. */
-function missing(elsewhere: number, unread: readonly string[], isCut: boolean): string | undefined {
+function missing(away: number, unread: readonly string[], isCut: boolean): string | undefined {
   const sentences = [
-    ...(elsewhere > 0 ? [`the logs of ${elsewhere} more workers are kept by other hosts: ask their servers`] : []),
+    ...(away > 0 ? [`the logs of ${away} more workers are kept by hosts whose servers do not answer`] : []),
     ...(unread.length > 0 ? [`the logs of ${unread.length} workers could not be read: ${unread[0]}`] : []),
     ...(isCut ? [notSearched] : []),
   ];

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { systemIds } from "../../ids.js";
 import { limits } from "../../limits/index.js";
-import type { Parts } from "../../operations/needs.js";
 import { MovableClock } from "../../testing/movable-clock-fixture.js";
 import { localVault } from "../../vaults/local.js";
-import { type Marked, Marks } from "./mark.js";
+import type { Parts } from "../needs.js";
+import { type Marked, Marks } from "./server-marks.js";
 
-const request: Marked = { endpointId: "abcdefghijklmn", method: "POST", url: "/lb/abcdefghijklmn/a?b=c" };
+const request: Marked = { target: "abcdefghijklmn", method: "POST", url: "/lb/abcdefghijklmn/a?b=c" };
 const sealKey = Buffer.alloc(32, "k");
 const [here, there] = [1, 2];
 let clock: MovableClock;
@@ -28,7 +28,7 @@ describe("A mark", () => {
   });
 
   it.each<[string, Partial<Marked>]>([
-    ["endpoint", { endpointId: "nmlkjihgfedcba" }],
+    ["endpoint", { target: "nmlkjihgfedcba" }],
     ["method", { method: "GET" }],
     ["address", { url: "/lb/abcdefghijklmn/a?b=d" }],
   ])("is valid for no other %s", (_what, change) => {

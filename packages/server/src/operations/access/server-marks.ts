@@ -1,14 +1,13 @@
 import { limits } from "../../limits/index.js";
-import type { Needs } from "../../operations/needs.js";
+import type { Needs } from "../needs.js";
 
 /** The header of a request passed on by another server, with the mark that proves it. */
 export const passedOn = "x-millrace-passed-on";
-/** The header of a reply that gives such a request back; its value is a {@link Declined} verdict. */
-export const declined = "x-millrace-declined";
 
 /** What a mark is valid for. */
 export interface Marked {
-  readonly endpointId: string;
+  /** The id of the endpoint or worker that is asked for. */
+  readonly target: string;
   readonly method: string;
   /** The URL as in the request. */
   readonly url: string;
@@ -47,8 +46,8 @@ export class Marks {
     return this.#useOnce(nonce, now);
   }
 
-  #sum(serverNo: number, at: number, nonce: string, { endpointId, method, url }: Marked): string {
-    return this.#needs.vault.mac(JSON.stringify(["pass on", serverNo, at, nonce, endpointId, method, url]));
+  #sum(serverNo: number, at: number, nonce: string, { target, method, url }: Marked): string {
+    return this.#needs.vault.mac(JSON.stringify(["pass on", serverNo, at, nonce, target, method, url]));
   }
 
   #useOnce(nonce: string, now: number): boolean {
