@@ -13,6 +13,11 @@ export const SecretCreate = Type.Object({
   description: Type.Optional(Type.String({ maxLength: 1_000, pattern: visibleLines })),
 });
 export type SecretCreate = Static<typeof SecretCreate>;
+
+/** Body of `PATCH /secrets/{secretId}`. */
+export const SecretUpdate = Type.Partial(Type.Pick(SecretCreate, ["value", "description"]));
+export type SecretUpdate = Static<typeof SecretUpdate>;
+
 /** A secret as replies show it: never its value. */
 export const Secret = Type.Object({
   id: Type.String(),

@@ -123,6 +123,7 @@ export function restChanges(make: NewThings, http: Http): Record<string, KnownCh
     "POST /v1/apikeys/:keyId/rotate": { action: "key.rotate" },
     "DELETE /v1/apikeys/:keyId": { action: "key.delete" },
     "POST /v1/secrets": { action: "secret.create", body: () => ({ name: name(), value: hidden }) },
+    "PATCH /v1/secrets/:secretId": { action: "secret.update", body: () => ({ value: `2 ${hidden}` }) },
     "DELETE /v1/secrets/:secretId": { action: "secret.delete" },
     "POST /v1/pods": { action: "pod.create", body: () => ({ name: name(), imageName: "alpine:3", env }) },
     "PATCH /v1/pods/:podId": { action: "pod.update", body: renamed },

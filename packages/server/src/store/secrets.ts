@@ -9,6 +9,8 @@ export interface JobSecret {
 export interface SecretStore {
   /** `value` is sealed. */
   create(secret: Omit<Secret, "no"> & { readonly value: string }): Promise<Secret>;
+  /** Changes what is given; a `value` is sealed. */
+  change(no: number, fields: { readonly description: string; readonly value?: string }): Promise<void>;
   remove(no: number): Promise<void>;
   /** A user's secrets by name. */
   of(ownerNo: number): Promise<Secret[]>;

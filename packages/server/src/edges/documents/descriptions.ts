@@ -140,6 +140,8 @@ owns. A transfer beyond the new owner's quotas is refused with the numbers. Its 
     "Environments refer to it as `{{ RUNPOD_SECRET_name }}`. The value is stored sealed, never returned, and masked in logs.",
   ListSecrets: "Names and descriptions only.",
   GetSecret: "Name and description only.",
+  UpdateSecret:
+    "Workers that have the old value keep it until they end: restart the endpoint to replace them. A secret keeps its name, because environments refer to it.",
   DeleteSecret:
     "Workers that have it keep it until they end; new ones that need it are not started, and the job says so.",
   ListChanges: `Who changed what, with which key, from where and when; the fields that differ, before and after, without secrets. A page may be

@@ -50,6 +50,7 @@ const parameters: Record<string, string> = {
   users: "userId",
   apikeys: "keyId",
   pods: "podId",
+  secrets: "secretId",
 };
 const idOf = (path: string) => parameters[path.split("/").at(-1) as string] ?? path;
 

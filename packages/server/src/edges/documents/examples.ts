@@ -32,6 +32,7 @@ export const examples: Readonly<Record<string, object>> = {
   CreateApiKey: { name: "web shop", scope: "read", expiresAt: "2099-01-01T00:00:00Z" },
   UpdateApiKey: { name: "web shop, old" },
   RotateApiKey: { overlapSeconds: 3_600 },
+  UpdateSecret: { value: "hf_another_example" },
   CreateSecret: { name: "HF_TOKEN", value: "hf_example", description: "Downloads models." },
   CreatePod: {
     name: "notebook",

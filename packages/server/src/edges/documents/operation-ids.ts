@@ -75,6 +75,7 @@ export const operationIds: Readonly<Record<string, string>> = {
   "post /v1/secrets": "CreateSecret",
   "get /v1/secrets": "ListSecrets",
   "get /v1/secrets/{secretId}": "GetSecret",
+  "patch /v1/secrets/{secretId}": "UpdateSecret",
   "delete /v1/secrets/{secretId}": "DeleteSecret",
   "get /v1/audit": "ListChanges",
   "get /v1/webhooks/secret": "GetWebhookSecret",

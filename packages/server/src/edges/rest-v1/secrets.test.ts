@@ -59,6 +59,25 @@ describe("A secret", () => {
     expect(await made(http.get("/v1/secrets"))).toEqual([]);
   });
 
+  it("gets another value or description, and keeps the other", async () => {
+    const secret = await made(create({ name: "token", value, description: "of the hub" }));
+    const path = `/v1/secrets/${secret.id}`;
+    const change = (body: object, key?: string) => http.call("PATCH", path, { body, ...(key ? { key } : {}) });
+    const sealed = async () => (await scene.stores.secrets.values(scene.admin.ownerNo, ["token"])).get("token");
+    const old = await sealed();
+    expect(await made(change({ description: "of another hub" }))).toEqual({ ...secret, description: "of another hub" });
+    expect(await sealed()).toBe(old);
+    expect(await made(change({ value: `${value}-2` }))).toEqual({ ...secret, description: "of another hub" });
+    expect(await sealed()).not.toBe(old);
+    expect(await made(change({ description: "" }))).toEqual({ ...secret, description: "" });
+    await refused(change({ value: "abc" }), 400, /value/);
+    await refused(change({ value: "a\0bcd" }), 400, /NUL/);
+    await refused(change({ value }, (await scene.stranger()).key), 404, /no secret/);
+    const ignored = await change({ name: "other", description: "x" });
+    expect(ignored.headers.get("x-millrace-ignored")).toBe("name");
+    expect(ignored.json.name).toBe("token");
+  });
+
   it("is refused with an invalid or taken name, with too short a value, and beyond a number", async () => {
     for (const name of ["", "a b", "a.b", "é"]) await refused(create({ name, value }), 400, /name/);
     await refused(create({ name: "short", value: "abc" }), 400, /value/);
@@ -85,6 +104,26 @@ describe("A worker whose environment refers to secrets", () => {
     await scene.advance(5);
     return endpoint;
   };
+
+  it("gets a changed value, and the endpoint that failed with the old one tries again at once", async () => {
+    const secret = await made(create({ name: "token", value }));
+    await made(create({ name: "own", value: "another-value" }));
+    await started();
+    const { launches } = scene.provider;
+    for (let failed = 0; failed < 5; failed++) {
+      scene.provider.end(launches.at(-1)!.workerId, { code: 1 });
+      if (failed < 4) await scene.advance(600_000);
+    }
+    await scene.advance(500); // the pause before the next start is seconds long by now
+    const before = launches.length;
+    await made(http.call("PATCH", `/v1/secrets/${secret.id}`, { body: { description: "no other value" } }));
+    await scene.advance(500);
+    expect(launches).toHaveLength(before);
+    await made(http.call("PATCH", `/v1/secrets/${secret.id}`, { body: { value: "a-new-secret-value" } }));
+    await scene.advance(500);
+    expect(launches).toHaveLength(before + 1);
+    expect(launches.at(-1)?.env).toMatchObject({ TOKEN: "a-new-secret-value" });
+  });
 
   it("gets the values that they have at its start, and shows which variables hold them", async () => {
     await made(create({ name: "token", value }));

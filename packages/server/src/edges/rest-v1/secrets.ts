@@ -1,7 +1,14 @@
 import * as api from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import Type from "typebox";
-import { createSecret, deleteSecret, ownSecret, secretsOf, showSecret } from "../../operations/access/save-secret.js";
+import {
+  createSecret,
+  deleteSecret,
+  ownSecret,
+  secretsOf,
+  showSecret,
+  updateSecret,
+} from "../../operations/access/save-secret.js";
 import type { Parts } from "../../operations/needs.js";
 import { idOf, params } from "../shared/params.js";
 import { sendList } from "../shared/replies/send-list.js";
@@ -15,6 +22,15 @@ export function secretWrites(app: FastifyInstance, parts: Parts): void {
   const response = { 200: api.Secret, ...writeErrors };
   app.post("/secrets", { schema: { summary, tags: [tag], body: api.SecretCreate, response } }, async (request) =>
     showSecret(await createSecret(parts, request.caller, request.body as api.SecretCreate)),
+  );
+  const change = "Change a secret's value or description; only the fields sent change";
+  app.patch(
+    "/secrets/:secretId",
+    { schema: { summary: change, tags: [tag], params: params("secretId"), body: api.SecretUpdate, response } },
+    async (request) =>
+      showSecret(
+        await updateSecret(parts, request.caller, idOf(request, "secretId"), request.body as api.SecretUpdate),
+      ),
   );
 }
 

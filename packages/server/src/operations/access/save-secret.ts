@@ -32,6 +32,8 @@ export interface SecretInput {
   readonly description?: string | null;
 }
 
+export type SecretChange = Partial<Pick<SecretInput, "value" | "description">>;
+
 /** The caller's secrets, without their values. */
 export function secretsOf({ secrets }: Needs<"secrets">, caller: ApiKey): Promise<Secret[]> {
   seesMore(caller, "secrets");
@@ -54,16 +56,12 @@ export function createSecret(needs: Saving, asking: Caller, input: SecretInput):
     checkFields(secretFields, { ...input });
     const { name, value, description } = input;
     if (!/^[\w-]+$/.test(name)) throw invalid("A secret needs 'name': letters, digits, '_' and '-'.");
-    if (value.length < limits.secretCharsMin)
-      throw invalid(
-        `A secret needs 'value': ${limits.secretCharsMin} characters at least, because it is masked wherever it stands in a log.`,
-      );
-    if (value.includes("\0")) throw invalid("'value' must be a string without NUL.");
+    checkValue(value);
     const mine = await needs.secrets.of(caller.ownerNo);
     if (mine.some((other) => other.name === name))
       throw new Refusal(
         "IN_USE",
-        `Another secret of yours is named '${name}': choose another name, or delete it first.`,
+        `Another secret of yours is named '${name}': choose another name, or change its value.`,
       );
     if (mine.length >= limits.secretsPerUserMax)
       throw new Refusal("IN_USE", `A user may have ${limits.secretsPerUserMax} secrets: delete one first.`);
@@ -79,6 +77,42 @@ export function createSecret(needs: Saving, asking: Caller, input: SecretInput):
     });
     await tryAgain(needs, secret);
     return secret;
+  });
+}
+
+function checkValue(value: string): void {
+  if (value.length < limits.secretCharsMin)
+    throw invalid(
+      `A secret needs 'value': ${limits.secretCharsMin} characters at least, because it is masked wherever it stands in a log.`,
+    );
+  if (value.includes("\0")) throw invalid("'value' must be a string without NUL.");
+}
+
+/**
+ * Changes the fields that are given. Workers that have the old value keep it until they end. Endpoints whose workers
+ * failed with it try again at once.
+ */
+export function updateSecret(
+  needs: Saving,
+  asking: Caller,
+  id: string,
+  { value, description }: SecretChange,
+): Promise<Secret> {
+  return changeAs(needs, asking, async (caller) => {
+    const before = await ownSecret(needs, caller, id);
+    checkFields(secretFields, {
+      ...(value === undefined ? {} : { value }),
+      ...(description === undefined ? {} : { description }),
+    });
+    if (value !== undefined) checkValue(value);
+    const after = { ...before, description: description ?? before.description };
+    const shown = ({ name, description }: Secret) => ({ name, description });
+    const isNew = value !== undefined;
+    auditing.note(changed("secret.update", id, shown(before), { ...shown(after), ...(isNew ? { value: "…" } : {}) }));
+    const sealed = isNew ? { value: needs.vault.seal(value) } : {};
+    await needs.secrets.change(before.no, { description: after.description, ...sealed });
+    if (isNew) await tryAgain(needs, after);
+    return after;
   });
 }
 

@@ -23,6 +23,18 @@ export function secrets(setting: () => Setting): void {
     expect(await stores.secrets.values(70, ["a", "c"])).toEqual(new Map([["a", "sealed 2"]]));
     expect(await stores.secrets.values(70, [])).toEqual(new Map());
     await expect(make(70, "a", 4)).rejects.toThrow();
+    await stores.secrets.change(a.no, { description: "new", value: "sealed anew" });
+    await stores.secrets.change(b.no, { description: "also new" });
+    expect(await stores.secrets.of(70)).toEqual([
+      { ...a, description: "new" },
+      { ...b, description: "also new" },
+    ]);
+    const values = await stores.secrets.values(70, ["a", "b"]);
+    expect([...values].sort()).toEqual([
+      ["a", "sealed anew"],
+      ["b", "sealed 1"],
+    ]);
+    await stores.secrets.change(b.no, { description: "é" });
     await stores.secrets.remove(a.no);
     expect(await stores.secrets.of(70)).toEqual([b]);
     await stores.access.giveAll(71, 72);

@@ -24,6 +24,9 @@ export function secretStore(runner: Runner): SecretStore {
       const values = { id, owner_no: ownerNo, name, description, created_at: createdAt, value };
       return toSecret(await writeOne(runner, sql.insertInto("secret").values(values).returning(columns).compile()));
     },
+    change: async (no, fields) => {
+      await runner.write([sql.updateTable("secret").set(fields).where("no", "=", no).compile()]);
+    },
     remove: async (no) => {
       await runner.write([sql.deleteFrom("secret").where("no", "=", no).compile()]);
     },
