@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { millrace, startMillrace, toServer } from "./millrace.js";
+import { millrace, startMillrace, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 const undos: (() => unknown)[] = [];
@@ -54,6 +54,34 @@ it("millrace workers, scaling, releases and rollback show what happened, and why
   expect(await run("rollback", "talk", "9")).toMatchObject({ exit: 3, err: expect.stringContaining("Version 9") });
   expect((await run("workers", "talk", "--ended")).out).toContain("ended");
 });
+
+it.for([60, 200])("on a terminal of %i columns lists and help fit, and ids stay whole", async (columns, test) => {
+  const { id } = await json("run", "talk", '{"say":"x"}');
+  const env = { ...toServer(server), NO_COLOR: "1" };
+  for (const words of [["requests"], ["workers"], ["scaling"], ["releases"]]) {
+    const showing = startOnTerminal(test, [...words, "talk"], { env, columns });
+    expect(await showing.ended).toBe(0);
+    expect(widest(showing.screen())).toBeLessThanOrEqual(columns);
+    if (words[0] === "requests") expect(showing.screen()).toContain(id);
+  }
+  for (const words of [
+    ["endpoint", "list"],
+    ["template", "list"],
+    ["top", "--once"],
+    ["--help"],
+    ["workers", "--help"],
+  ]) {
+    const showing = startOnTerminal(test, words, { env, columns });
+    expect(await showing.ended).toBe(0);
+    const isCommand = (line: string) => line.startsWith("  millrace "); // stays in one piece, to be pasted
+    const others = showing
+      .screen()
+      .split("\n")
+      .filter((line) => !isCommand(line));
+    expect(widest(others.join("\n"))).toBeLessThanOrEqual(columns);
+  }
+});
+const widest = (text: string): number => Math.max(...text.split(/\r*\n/).map((line) => line.length));
 
 it.for([
   ["is killed", (its: TestServer) => its.kill()],

@@ -90,11 +90,11 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
     expect(listed.out).toMatch(/^hf +Hugging Face +\d+ s ago$/m);
     for (const { out, err } of [made, listed, await run(["secret", "get", "hf"])])
       expect(out + err).not.toContain("s3cr3t-value");
-    expect(await run(["secret", "update", "hf", "value=-"], "another-value\n")).toEqual({
-      exit: 2,
-      out: "",
-      err: "A secret never changes: delete it, then create it again under the same name.  millrace secret delete hf --yes\n",
-    });
+    const updated = await run(["secret", "update", "hf", "value=-"], "another-value\n");
+    expect(updated).toMatchObject({ exit: 0, out: expect.stringMatching(/^hf +Hugging Face +/m) });
+    expect(updated.out + updated.err).not.toContain("another-value");
+    const { entries } = (await call(server, "GET", "/v1/audit?action=secret.update")).body;
+    expect(entries).toMatchObject([{ after: { value: "…" } }]);
     expect((await run(["secret", "delete", "hf", "--yes"])).exit).toBe(0);
     expect(await json("secret", "create", "name=2026", "value=12345678", "description=1")).toMatchObject({
       name: "2026",
@@ -135,6 +135,12 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
       /^an hour of +costs\nNVIDIA L4 +0\.5\na virtual processor +0\.01\n/,
     );
     expect(await json("price", "list")).toMatchObject({ vcpu: 0.01, memoryGb: 0.002, gpus: { "NVIDIA L4": 0.5 } });
+    expect(await run(["price", "delete", "NVIDIA L5"])).toMatchObject({
+      exit: 2,
+      err: 'There is no price for "NVIDIA L5".  millrace price list\n',
+    });
+    expect(await json("price", "delete", "NVIDIA L4")).toMatchObject({ vcpu: 0.01, gpus: {} });
+    expect(await json("price", "create", 'gpus={"NVIDIA L4":0.4}')).toMatchObject({ gpus: { "NVIDIA L4": 0.4 } });
   });
 });
 
@@ -157,7 +163,10 @@ describe("The commands for resources", () => {
     [["volume", "create", "name=v", "size=-1", "dataCenterId=EU-RO-1"], 3, "'size'"],
     [["volume", "get", "nothing"], 2, 'Volume "nothing" does not exist.'],
     [["pod", "list"], 0, "None yet. millrace pod create"],
-    [["webhook", "list"], 0, "None yet."],
+    [["webhook", "list"], 0, "None yet. millrace run ENDPOINT"],
+    [["webhook", "create", "url=https://app.example"], 2, "A webhook is part of a job"],
+    [["webhook", "update", "https://app.example", "a=b"], 2, "A webhook is part of a job"],
+    [["webhook", "delete", "https://app.example", "--yes"], 2, "forgotten by itself"],
   ])("%j ends with %i", async (words, exit, why) => {
     expect(await run(words)).toMatchObject({ exit, err: expect.stringContaining(why) });
   });

@@ -3,7 +3,7 @@ import type { StatusBody } from "@millrace/api";
 import { jobErrorOf, span } from "@millrace/api/words";
 import type { Calls } from "./calls.js";
 import { type Exit, exits, Failure } from "./exit.js";
-import type { Terminal } from "./terminal.js";
+import type { Terminal } from "./output/terminal.js";
 
 /** How long one request for a job's end is held: meanwhile the live line stands still. */
 const lookMs = 1_000;

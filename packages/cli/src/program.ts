@@ -18,8 +18,9 @@ import { topCommand } from "./commands/top.js";
 import type { Env } from "./contexts.js";
 import { examples } from "./examples.js";
 import { type Exit, exits, Failure } from "./exit.js";
+import { harmless, reflowed } from "./output/plain.js";
+import { type Streams, Terminal } from "./output/terminal.js";
 import { findServer } from "./server.js";
-import { harmless, type Streams, Terminal } from "./terminal.js";
 import type { Tools } from "./tools.js";
 
 /** Surroundings of one run of the command line. */
@@ -122,8 +123,10 @@ function makeProgram(tools: Tools, { env, folder, streams, version }: Run, compl
     .option("--json", "print results as JSON, one line each")
     .option("--context <name>", "the server to speak to; see millrace context list")
     .exitOverride()
+    .configureHelp({ minWidthToWrap: 16 })
     .configureOutput({
-      writeOut: (text) => void streams.out.write(text),
+      writeOut: (text) =>
+        void streams.out.write(streams.out.isTTY === true ? reflowed(text, streams.out.columns || 80) : text),
       writeErr: (text) => void streams.err.write(asCalled(text, called(env, folder))),
     })
     .addHelpText(

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Calls } from "./calls.js";
 import type { Env } from "./contexts.js";
 import type { Exit } from "./exit.js";
-import type { Streams, Terminal } from "./terminal.js";
+import type { Streams, Terminal } from "./output/terminal.js";
 
 /** What a command works with. */
 export interface Tools {

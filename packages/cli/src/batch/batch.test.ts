@@ -5,7 +5,7 @@ import type { StatusBody } from "@millrace/api";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Calls } from "../calls.js";
 import { exits, Failure } from "../exit.js";
-import { Terminal } from "../terminal.js";
+import { Terminal } from "../output/terminal.js";
 import { runBatch } from "./batch.js";
 
 let folder: string;

@@ -6,7 +6,7 @@ import { parseExactly } from "../exact-json.js";
 import { exits, Failure } from "../exit.js";
 import { reasonOf } from "../files.js";
 import { ended, submitted } from "../jobs.js";
-import type { Terminal } from "../terminal.js";
+import type { Terminal } from "../output/terminal.js";
 import { Results } from "./results.js";
 
 export interface Batch {

@@ -9,7 +9,7 @@ import { readInput } from "../input.js";
 import { showEnd, stateLine, untilEnd } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
 import { endpointId } from "../nouns/endpoints.js";
-import type { Terminal } from "../terminal.js";
+import type { Terminal } from "../output/terminal.js";
 import type { Tools } from "../tools.js";
 
 type Reference = Pick<StatusBody, "id" | "status">;
@@ -21,6 +21,7 @@ interface Streamed {
 
 interface RunOptions {
   readonly wait: boolean;
+  readonly webhook?: string;
   readonly batch?: string;
   readonly out?: string;
   readonly atOnce: string;
@@ -66,6 +67,7 @@ export function jobCommands(program: Command, tools: Tools): void {
     .argument("<endpoint>", "its name or id")
     .argument("[input]", "the input: a JSON object, @file.json, or - for standard input (default: {})")
     .option("--no-wait", "print the job's id and return at once")
+    .option("--webhook <url>", "where the server posts the job's status when it has ended")
     .option("--batch <file>", "run a job for each line of a file of inputs")
     .option("--out <file>", "where the results of a batch go, a line for each job")
     .option("--at-once <count>", "how many jobs of a batch may wait or run", "32")
@@ -83,10 +85,15 @@ export function jobCommands(program: Command, tools: Tools): void {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       if (options.batch !== undefined && input !== undefined)
         throw new Failure(exits.usage, "A batch has its inputs from its file: leave the input out, or --batch.");
+      if (options.batch !== undefined && options.webhook !== undefined)
+        throw new Failure(exits.usage, "A batch writes its results to a file: leave --webhook out, or --batch.");
       if (options.batch !== undefined) return tools.end(await batch(tools, terminal, calls, given, options));
       const body = await readInput(input ?? "{}", tools.streams.in);
       const endpoint = await endpointId(calls, given);
-      const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, { input: body });
+      const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, {
+        input: body,
+        ...(options.webhook === undefined ? {} : { webhook: options.webhook }),
+      });
       if (!options.wait) return terminal.result(job, job.id);
       tools.interrupted.addEventListener("abort", () =>
         terminal.say(`The job goes on without you: millrace status ${shellWord(given)} ${job.id}`),

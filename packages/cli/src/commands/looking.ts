@@ -8,7 +8,8 @@ import { examples } from "../examples.js";
 import { exits, Failure, hinted } from "../exit.js";
 import { jsonNote } from "../json-note.js";
 import { endpointId } from "../nouns/endpoints.js";
-import { clipped, harmless, type Terminal, whyWidth } from "../terminal.js";
+import { clipped, harmless, whyWidth } from "../output/plain.js";
+import type { Terminal } from "../output/terminal.js";
 import type { Tools } from "../tools.js";
 
 /** Commands that show what an endpoint's workers do, and why. */

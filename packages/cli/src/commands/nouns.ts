@@ -10,7 +10,8 @@ import { answerText, fieldsText } from "../nouns/answers.js";
 import { type Noun, nouns } from "../nouns/nouns.js";
 import { withIds } from "../nouns/references.js";
 import { find, listOf, type Resource } from "../nouns/resources.js";
-import type { Column, Terminal } from "../terminal.js";
+import type { Column } from "../output/table.js";
+import type { Terminal } from "../output/terminal.js";
 import type { Tools } from "../tools.js";
 
 /**
@@ -19,7 +20,7 @@ import type { Tools } from "../tools.js";
  */
 export function nounCommands(program: Command, tools: Tools): void {
   for (const noun of nouns) {
-    const { create, update, replace, loss, actions = {} } = noun;
+    const { create, update, instead = {}, loss, actions = {} } = noun;
     const first = [calling(noun, "list"), ...(create === undefined ? [] : [createCall(noun, create)])];
     const group = program
       .command(noun.noun)
@@ -29,7 +30,7 @@ export function nounCommands(program: Command, tools: Tools): void {
     if (create !== undefined) creating(group, noun, create, tools);
     getting(group, noun, tools);
     if (update !== undefined) updating(group, noun, update, tools);
-    if (replace !== undefined) replacing(group, noun, replace);
+    for (const [verb, [why, hint]] of Object.entries(instead)) absent(group, verb, why, hint);
     for (const [action, about] of Object.entries(actions)) acting(group, noun, { action, about }, tools);
     if (loss) deleting(group, noun, loss, tools);
   }
@@ -132,18 +133,14 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
     });
 }
 
-/** Tells people who try to update what never changes how to replace it. */
-function replacing(group: Command, { noun }: Noun, how: string): void {
+/** Tells people who try what cannot be done how they get what they want. */
+function absent(group: Command, verb: string, why: string, hint: string): void {
   group
-    .command("update", { hidden: true })
-    .argument(`<${noun}>`)
-    .argument("[fields...]")
-    .action((given: string) => {
-      throw new Failure(
-        exits.usage,
-        `A ${noun} never changes: ${how}.`,
-        `millrace ${noun} delete ${shellWord(given)} --yes`,
-      );
+    .command(verb, { hidden: true })
+    .argument("[words...]")
+    .allowUnknownOption()
+    .action(() => {
+      throw new Failure(exits.usage, why, hint);
     });
 }
 
@@ -201,18 +198,40 @@ function prices(program: Command, tools: Tools): void {
     .action(async (_: object, command: Command) => {
       show(tools.terminal(command), await tools.calls(command).call<Prices>("GET", "/v1/prices"));
     });
+  const change = async (command: Command, fieldsOf: (before: Prices) => Promise<object>) => {
+    const calls = tools.calls(command);
+    const before = await calls.call<Prices>("GET", "/v1/prices");
+    show(
+      tools.terminal(command),
+      await calls.call<Prices>("PUT", "/v1/prices", { ...before, ...(await fieldsOf(before)) }),
+    );
+  };
   group
     .command("update")
+    .alias("create")
     .description("Set the prices (for admins); those that are not given stay.")
     .addHelpText("after", jsonNote("the prices, as PUT /v1/prices returns them"))
     .argument("<fields...>", "prices, as name=value")
     .addHelpText("after", `${fieldsHelp}\n${examples(update)}`)
-    .action(async (given: string[], _: object, command: Command) => {
-      const calls = tools.calls(command);
-      const before = await calls.call<object>("GET", "/v1/prices");
-      const fields = await readFields(given, { folder: tools.folder, stdin: tools.streams.in, before: { ...before } });
-      show(tools.terminal(command), await calls.call<Prices>("PUT", "/v1/prices", { ...before, ...fields }));
-    });
+    .action((given: string[], _: object, command: Command) =>
+      change(command, (before) =>
+        readFields(given, { folder: tools.folder, stdin: tools.streams.in, before: { ...before } }),
+      ),
+    );
+  group
+    .command("delete")
+    .description("Delete the price of a kind of GPU (for admins): it costs nothing from now on.")
+    .addHelpText("after", jsonNote("the prices, as PUT /v1/prices returns them"))
+    .argument("<gpu>", "its kind, as millrace price list shows it")
+    .addHelpText("after", examples(`millrace price delete "NVIDIA L4"`))
+    .action((gpu: string, _: object, command: Command) =>
+      change(command, async ({ gpus }) => {
+        if (!Object.hasOwn(gpus, gpu))
+          throw new Failure(exits.usage, `There is no price for "${gpu}".`, "millrace price list");
+        const { [gpu]: _, ...others } = gpus;
+        return { gpus: others };
+      }),
+    );
 }
 
 interface Price {

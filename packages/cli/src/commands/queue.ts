@@ -6,7 +6,7 @@ import { count } from "../count.js";
 import { examples } from "../examples.js";
 import { jsonNote } from "../json-note.js";
 import { endpointId } from "../nouns/endpoints.js";
-import { clipped, whyWidth } from "../terminal.js";
+import { clipped, whyWidth } from "../output/plain.js";
 import type { Tools } from "../tools.js";
 
 /** Commands for the queue of an endpoint. */

@@ -5,7 +5,8 @@ import type { Calls } from "../calls.js";
 import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";
-import type { Column } from "../terminal.js";
+import { inLines } from "../output/plain.js";
+import type { Column } from "../output/table.js";
 import type { Tools } from "../tools.js";
 
 /** How many endpoints one screen has. */
@@ -71,10 +72,10 @@ export function topCommand(program: Command, tools: Tools): void {
         }
         const { rows, waiting, running, more } = seen;
         const gpus = rows.reduce((sum, row) => sum + row.gpus, 0);
-        const counts = `${waiting} waiting   ${running} running   ${gpus} GPUs in use`;
-        const head = `${calls.url}   ${counts}   ${new Date().toTimeString().slice(0, 8)}`;
+        const counts = [`${waiting} waiting`, `${running} running`, `${gpus} GPUs in use`];
+        const head = inLines([calls.url, ...counts, new Date().toTimeString().slice(0, 8)], terminal.columns, "   ");
         screen(
-          `${terminal.styled("bold", head)}\n\n${terminal.tableText(rows, columns)}${more > 0 ? `\n\nand ${more} more with less to do` : ""}`,
+          `${head.map((line) => terminal.styled("bold", line)).join("\n")}\n\n${terminal.tableText(rows, columns)}${more > 0 ? `\n\nand ${more} more with less to do` : ""}`,
         );
         await sleep(lookMs);
       }

@@ -5,7 +5,7 @@ import type { StatusBody } from "@millrace/api";
 import { span } from "@millrace/api/words";
 import { exits, Failure } from "../exit.js";
 import { reasonOf } from "../files.js";
-import type { Terminal } from "../terminal.js";
+import type { Terminal } from "../output/terminal.js";
 
 /** A job and what must come of it: the `output`, or an `error` that contains a text. */
 export interface Check {

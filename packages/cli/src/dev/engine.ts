@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { shellWord } from "../called.js";
 import { exits, Failure } from "../exit.js";
 import { makeFolder } from "../files.js";
+import type { Streams } from "../output/terminal.js";
 import { devMark } from "../server.js";
-import type { Streams } from "../terminal.js";
 
 /** A server of this command's own. */
 export interface Engine {

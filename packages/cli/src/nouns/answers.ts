@@ -1,4 +1,6 @@
-import { type Column, harmless, type Terminal } from "../terminal.js";
+import { harmless } from "../output/plain.js";
+import type { Column } from "../output/table.js";
+import type { Terminal } from "../output/terminal.js";
 import type { Resource } from "./resources.js";
 
 /** What a reply shows once and never again. */

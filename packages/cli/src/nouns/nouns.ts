@@ -3,7 +3,7 @@ import { ago, span } from "@millrace/api/words";
 import { shellWord } from "../called.js";
 import type { Calls } from "../calls.js";
 import type { Fields } from "../fields.js";
-import type { Column } from "../terminal.js";
+import type { Column } from "../output/table.js";
 import { changeRegistry } from "./change-registry.js";
 import { endpoints } from "./endpoints.js";
 import type { References } from "./references.js";
@@ -25,8 +25,8 @@ export interface Noun extends Kind {
   readonly update?: string;
   /** Changes one, if that is not a PATCH. */
   readonly change?: (calls: Calls, resource: Resource, fields: Fields) => Promise<Resource>;
-  /** How one that never changes is replaced, for people who try to update it. */
-  readonly replace?: string;
+  /** What people may try although it cannot be done: why not, and what does what they want. */
+  readonly instead?: Readonly<Record<string, readonly [why: string, hint: string]>>;
   /** What is lost with one; absent if none can be deleted. */
   readonly loss?: (resource: Resource) => string;
   /** Deletes one, if that is more than one call. */
@@ -76,6 +76,8 @@ const templates: Kind = { noun: "template", path: "/v1/templates" };
 const volumes: Kind = { noun: "volume", path: "/v1/networkvolumes" };
 const registries: Kind = { noun: "registry", path: "/v1/containerregistryauth" };
 const users: Kind = { noun: "user", path: "/v1/users" };
+
+const fillReceivers = `millrace run ENDPOINT '{…}' --webhook https://app.example/hook`;
 
 /** What a server keeps and people manage. */
 export const nouns: readonly Noun[] = [
@@ -154,7 +156,7 @@ export const nouns: readonly Noun[] = [
     called: "hf",
     create: "value=@token.txt description='Hugging Face'",
     next: ({ name }) => [`millrace endpoint update ENDPOINT env.TOKEN='{{ RUNPOD_SECRET_${name} }}'`],
-    replace: "delete it, then create it again under the same name",
+    update: "value=@token.txt",
     loss: () => "workers whose env names it do not start any more",
   },
   {
@@ -195,6 +197,7 @@ export const nouns: readonly Noun[] = [
     noun: "webhook",
     path: "/v1/webhooks/receivers",
     nameOf: ({ origin }) => String(origin),
+    pageAfter: ({ origin }) => `after=${encodeURIComponent(String(origin))}`,
     about: "Where webhooks go, and whether they arrive.",
     columns: [
       column("to", "origin"),
@@ -205,7 +208,15 @@ export const nouns: readonly Noun[] = [
       column("last error", "lastError"),
     ],
     called: "https://app.example",
-    fill: "A job's 'webhook' names one.",
+    fill: fillReceivers,
+    instead: {
+      create: ["A webhook is part of a job, which names where its result goes.", fillReceivers],
+      update: ["A webhook is part of a job, which names where its result goes.", fillReceivers],
+      delete: [
+        "A receiver is forgotten by itself a week after its last delivery; until then its deliveries can be held back.",
+        "millrace webhook pause https://app.example",
+      ],
+    },
     actions: { pause: "Hold a receiver's deliveries back.", resume: "Send what was held back." },
   },
 ];

@@ -15,11 +15,23 @@ export interface Kind {
   readonly path: string;
   /** What people know one by, besides its id; its name unless told otherwise. */
   readonly nameOf?: (resource: Resource) => string | undefined;
+  /** How the page after a resource is asked for, where a list comes in pages of `pageSize`. */
+  readonly pageAfter?: (resource: Resource) => string;
 }
+
+const pageSize = 100;
 
 const nameOf = ({ nameOf = ({ name }) => name }: Kind, resource: Resource): string => nameOf(resource) ?? resource.id;
 
-export const listOf = (calls: Calls, { path }: Kind): Promise<Resource[]> => calls.call("GET", path);
+export async function listOf(calls: Calls, { path, pageAfter }: Kind): Promise<Resource[]> {
+  const all = await calls.call<Resource[]>("GET", path);
+  for (let size = all.length; pageAfter && size >= pageSize; ) {
+    const page = await calls.call<Resource[]>("GET", `${path}?${pageAfter(all.at(-1) as Resource)}`);
+    all.push(...page);
+    size = page.length;
+  }
+  return all;
+}
 
 /** The one that is meant by a name or an id. */
 export async function find(calls: Calls, kind: Kind, given: string): Promise<Resource> {

@@ -1,10 +1,11 @@
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
 import { Presets, SingleBar } from "cli-progress";
-import Table from "cli-table3";
 import type { Ora } from "ora";
-import { asCalled } from "./called.js";
-import { exits, Failure } from "./exit.js";
+import { asCalled } from "../called.js";
+import { exits, Failure } from "../exit.js";
+import { clipped, colours, harmless } from "./plain.js";
+import { type Column, tableText } from "./table.js";
 
 /** What a person or a program reads: results on `out`, everything else on `err`. */
 export interface Streams {
@@ -13,11 +14,6 @@ export interface Streams {
   readonly err: Output;
 }
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
-
-export interface Column<Row> {
-  readonly title: string;
-  readonly of: (row: Row) => string | number | undefined;
-}
 
 /** Writes results as a person or a program wants them. */
 export class Terminal {
@@ -68,19 +64,8 @@ export class Terminal {
   }
 
   tableText<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): string {
-    const cells = rows.map((row) => columns.map(({ of }) => of(row)));
-    const isNumber = (n: number) => cells.every((row) => row[n] === undefined || typeof row[n] === "number");
-    const colWidths = this.#streams.out.isTTY === true ? fitted(columns, cells, this.columns) : [];
-    const table = new Table({
-      colWidths,
-      head: columns.map(({ title }) => this.styled("dim", title)),
-      colAligns: columns.map((_, n) => (isNumber(n) ? "right" : "left")),
-      chars: noLines,
-      style: { head: [], border: [], "padding-left": 0, "padding-right": gap },
-    });
-    table.push(...cells.map((row) => row.map((cell) => harmless(`${cell ?? ""}`))));
-    const lines = table.toString().split("\n");
-    return lines.map((line) => line.trimEnd()).join("\n");
+    const isForPerson = this.#streams.out.isTTY === true;
+    return tableText(rows, columns, (title) => this.styled("dim", title), isForPerson ? this.columns : undefined);
   }
 
   /** A remark for people, who may paste the commands in it; programs read the result alone. */
@@ -161,46 +146,7 @@ export class Terminal {
 /** What stands beside a bar, without its two counts. */
 const besideBar = 38;
 
-/** Between columns. */
-const gap = 2;
-const lastLeast = 12;
-
-/** The widths of columns, so that the last one, which says why or what, is cut rather than wrapped; empty if all fit. */
-function fitted<Row>(columns: readonly Column<Row>[], cells: readonly (string | number | undefined)[][], most: number) {
-  const widths = columns.map(({ title }, n) =>
-    Math.max(title.length, ...cells.map((row) => harmless(`${row[n] ?? ""}`).length)),
-  );
-  const others = widths.slice(0, -1).reduce((sum, width) => sum + width + gap, 0);
-  const last = Math.max(lastLeast, most - others);
-  return (widths.at(-1) ?? 0) <= last ? [] : [...columns.slice(1).map(() => null), last + gap];
-}
-
-const noLines = Object.fromEntries(
-  ["top", "bottom", "left", "right", "mid"]
-    .flatMap((side) => [side, `${side}-mid`, `${side}-left`, `${side}-right`])
-    .concat("middle")
-    .map((name) => [name, ""]),
-);
-
-/** A text that a terminal shows and does not obey; what turns the direction of the rest is shown as well. */
-export const harmless = (text: string): string =>
-  text.replace(/\p{Cc}|[\u202a-\u202e\u2066-\u2069]/gu, (char) => {
-    if (char === "\t" || char === "\n") return char;
-    const code = char.charCodeAt(0).toString(16);
-    return code.length > 2 ? `\\u${code}` : `\\x${code.padStart(2, "0")}`;
-  });
-
-/** Sequences that set colours, and do nothing else. */
-const colours = new RegExp(`(${String.fromCharCode(27)}\\[[\\d;]*m)`);
-
 const escaped = (char: string): string => `\\u00${char.charCodeAt(0).toString(16)}`;
-
-/** How much of a reason a table shows. */
-export const whyWidth = 100;
 
 /** The live line's spinner, and the blank after it. */
 const spinnerWidth = 3;
-
-/** A text that fits, with a mark where it is cut. */
-export const clipped = (text: string, width: number): string =>
-  text.length > width ? `${text.slice(0, Math.max(1, width - 1))}…` : text;
