@@ -1,12 +1,13 @@
-// Where the server's time goes under a row's load: `npm run bench -- --profile run|whole|balanced`.
+// Where the server's time goes under a row's load: `npm run bench -- --profile run|whole|balanced|large`.
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "../scripts/set-up.mjs";
 import { interruptible } from "./interruption.mjs";
 import { Refused, startMillrace } from "./millrace.mjs";
-import { makeFolder } from "./processes.mjs";
+import { makeFolder, startAgent } from "./processes.mjs";
 import { balancedRequests } from "./rows/balanced.mjs";
+import { largeJobs, startClient } from "./rows/large.mjs";
 import { submissions } from "./rows/run.mjs";
 import { wholeJobs } from "./rows/whole.mjs";
 import { within } from "./scope.mjs";
@@ -23,6 +24,11 @@ const loads = {
   async balanced(services, server) {
     const plan = await balancedRequests(server);
     return async () => (await services.load({ ...plan, seconds: 3 })).perSecond;
+  },
+  async large(_services, server, scope) {
+    const [client, taker] = [await startClient(scope), await startAgent(scope, "agents/taker.mjs")];
+    const round = await largeJobs({ server, client, taker }, scope);
+    return async () => (await round()).rate;
   },
   whole: (services, server) => wholeJobs(services, [server], 5_000),
 };

@@ -14,7 +14,7 @@ Takes about half an hour. bench/README.md says what each row means.
   --rounds N        rounds of each side (default 5)
   --quick           small figures, to see that all works: two short rounds
   --database NAME   sqlite, postgres or both (default both)
-  --profile ROW     profiles the server under the load of run, whole or balanced, and prints where its time goes
+  --profile ROW     profiles the server under the load of run, whole, balanced or large, and prints where its time goes
   --help            print this
 
 Rows:
@@ -46,7 +46,7 @@ function readOptions(words) {
     },
     "--profile": (text) => {
       options.profile = text;
-      return ["run", "whole", "balanced"].includes(text);
+      return ["run", "whole", "balanced", "large"].includes(text);
     },
   };
   while (words.length > 0) {

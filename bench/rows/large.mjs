@@ -19,19 +19,12 @@ export const row = {
   name: "large",
   words: "10 MB inputs and 20 MB outputs, 20 at once, against a bare server that stores them in files",
   async measure({ services, databases, rounds, onRound, scope }) {
-    const client = await startAgent(scope, "agents/large-client.mjs");
-    await client.ask("prepare", [
-      { name: "input", open: '{"input":{"data":"', close: '"}}', bytes: sizes.input * megabyte },
-      { name: "output", open: '{"output":"', close: '"}', bytes: sizes.output * megabyte },
-    ]);
+    const client = await startClient(scope);
     const taker = await startAgent(scope, "agents/taker.mjs");
     const sides = {};
     for (const database of databases) {
       const server = await services.startMillrace(scope, database);
-      const puppets = await makePuppets(scope, server, 1);
-      const [worker] = await puppets.addresses();
-      const restBytes = residentBytes(server.pid);
-      sides[database] = () => through({ server, restBytes, endpoint: puppets.endpoint, worker, client, taker });
+      sides[database] = await largeJobs({ server, client, taker }, scope);
     }
     const bare = await startAgent(scope, "bare/files.mjs");
     const url = await bare.ask("start", makeFolder(scope));
@@ -44,6 +37,24 @@ export const row = {
     return databases.flatMap((database) => entriesOf(database, found[database], found.bare));
   },
 };
+
+/** A process that sends prepared inputs and outputs. */
+export async function startClient(scope) {
+  const client = await startAgent(scope, "agents/large-client.mjs");
+  await client.ask("prepare", [
+    { name: "input", open: '{"input":{"data":"', close: '"}}', bytes: sizes.input * megabyte },
+    { name: "output", open: '{"output":"', close: '"}', bytes: sizes.output * megabyte },
+  ]);
+  return client;
+}
+
+/** What one round with a server does. */
+export async function largeJobs({ server, client, taker }, scope) {
+  const puppets = await makePuppets(scope, server, 1);
+  const [worker] = await puppets.addresses();
+  const restBytes = residentBytes(server.pid);
+  return () => through({ server, restBytes, endpoint: puppets.endpoint, worker, client, taker });
+}
 
 /** Submits the inputs, takes them one after another, and posts the outputs. */
 async function through({ server, restBytes, endpoint, worker, client, taker }) {
