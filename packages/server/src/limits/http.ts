@@ -7,6 +7,7 @@ export const http = {
   turnRestMsMax: 50, // after work that took a whole turn, its owner's next work waits as long as it took, and at most this
   bodiesBytesMax: 192 * mib, // of all bodies being received or stored; beyond it 503
   bodiesOwnerShare: 3 / 4, // of that, the most one owner may hold, so that others can go on
+  bodiesCrowdedShare: 1 / 2, // of what an owner may hold; beyond it its bodies are read one by one
   bodyBytesFree: 4 * kib, // not counted per body: most bodies are smaller, and arrive at once
   bodyStallMs: 30 * second, // a client that sends nothing of its body for this long is disconnected
   wordsBytesMax: 512 * mib, // the same for workers' results, which are refused last

@@ -94,7 +94,7 @@ function follow(
     const { length } = piece;
     const error = countedBody?.count(length) === false ? tooManyBodies() : hear(piece);
     if (error) end(error);
-    else if (isLarge) readPace.count(payload, length);
+    else if (isLarge) readPace.count(payload, length, countedBody);
   };
   const whole = () => end(null);
   countedBody?.begin(() => payload.off("data", take).off("end", whole).resume());

@@ -113,7 +113,7 @@ describe("An incomplete body", () => {
   });
 
   it("does not count its first bytes, because most bodies are shorter than that", async () => {
-    const body = new CountedBody({} as never, "clients", 1);
+    const body = new CountedBody({ headers: {} } as never, "clients", 1);
     expect([body.count(limits.bodyBytesFree), held()]).toEqual([true, 0]);
     expect([body.count(1), held()]).toEqual([true, limits.bodyBytesFree + 1]);
     body.release();
@@ -122,9 +122,34 @@ describe("An incomplete body", () => {
 });
 
 describe("When too much is in memory", () => {
+  it("bodies of one owner are read one by one, and none while one is about to be stored", () => {
+    const part = (bytes: number) => {
+      const body = new CountedBody({ headers: {} } as never, "clients", 1);
+      expect(body.count(bytes)).toBe(true);
+      return body;
+    };
+    const most = limits.bodiesBytesMax * limits.bodiesOwnerShare * limits.bodiesCrowdedShare;
+    const [one, two] = [part(most - 5_000), part(5_000)];
+    expect([one.manner, two.manner]).toEqual(["freely", "freely"]);
+    expect(two.count(1)).toBe(true);
+    expect(two.manner).toBe("one by one");
+    one.end();
+    expect(two.manner).toBe("not now");
+    one.release();
+    expect(two.manner).toBe("freely");
+    two.release();
+  });
+
+  it("bodies of one owner wait for each other, and all are accepted", { timeout: 120_000 }, async () => {
+    const body = Buffer.from(JSON.stringify({ input: { data: "x".repeat(8_000_000) } }));
+    const count = Math.ceil((1.5 * limits.bodiesBytesMax * limits.bodiesOwnerShare) / body.length);
+    const made = await Promise.all(Array.from({ length: count }, () => http.post(`/v2/${endpoint.id}/run`, body)));
+    expect(made.filter(({ status }) => status !== 200)).toEqual([]);
+  });
+
   /** Uses all but this many bytes of an owner's share. */
   function fill(ownerNo: number, bytes: number): CountedBody {
-    const body = new CountedBody({} as never, "clients", ownerNo);
+    const body = new CountedBody({ headers: {} } as never, "clients", ownerNo);
     expect(body.count(bytes)).toBe(true);
     return body;
   }
