@@ -63,7 +63,9 @@ function removePods(...which: string[]): void {
     .kubectl("get", "pods", `--namespace=${namespace}`, ...which, "--output=name")
     .split("\n")
     .filter(Boolean);
-  for (const name of names) cluster.kubectl("delete", name, `--namespace=${namespace}`, "--grace-period=0", "--force");
+  // the server may have removed them meanwhile
+  const atOnce = [`--namespace=${namespace}`, "--grace-period=0", "--force", "--ignore-not-found"];
+  for (const name of names) cluster.kubectl("delete", name, ...atOnce);
 }
 
 /** An endpoint whose worker needs all processors of a machine. */
