@@ -1,61 +1,65 @@
 import { mayCall } from "../domain/hosts/server.js";
-import type { LogLine } from "../domain/workers/log-line.js";
 import { limits } from "../limits/index.js";
 import { type Marks, passedOn } from "../operations/access/server-marks.js";
 import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Needs } from "../operations/needs.js";
-import type { Provider } from "../provider.js";
+import type { LogQuery, Provider } from "../provider.js";
 import { type LogKeeper, logsFrom } from "../providers/other-servers/logs.js";
 
 type Reading = Pick<LogParts, "logs" | "readsLogs">;
+/** Reads a worker's log where it is kept, or a part of it. */
+type Copy = (query: LogQuery) => ReturnType<Provider["logs"]>;
 
 /**
  * Logs wherever they are kept: those of this server's workers are read here, all others at the server of their host. Of
- * a worker that has ended in a cluster only the server that tended it then has the log, so each of them is asked.
+ * a worker that has ended in a cluster each server has what it kept while the pod was there, so all of them are asked.
  */
 export function logsOfAll(
   { registry, clock, here }: Needs<"registry" | "clock" | "here">,
   logs: Provider["logs"],
   marks: Marks,
 ): Reading {
-  const others = (): LogKeeper[] =>
-    registry.servers.flatMap(({ no, hostNo, address, seenAt }) => {
+  const keepersOf = (ofHostNo: number): LogKeeper[] =>
+    registry.servers.flatMap(({ no, hostNo, address, clusters = [], seenAt }) => {
       const us = here.server;
       const isAlive = seenAt > clock.now() - limits.leaseMs;
-      if (!us || no === us.no || hostNo === undefined || !address || !isAlive || !mayCall(address, us.address))
-        return [];
+      const isKeeper = hostNo === ofHostNo || clusters.some((cluster) => cluster.no === ofHostNo);
+      if (!us || no === us.no || !isKeeper || !address || !isAlive || !mayCall(address, us.address)) return [];
       const mark = (target: string, url: string) => ({ [passedOn]: marks.make(no, { target, method: "GET", url }) });
-      return [{ hostNo, host: address.host, port: address.port, mark }];
+      return [{ host: address.host, port: address.port, mark }];
     });
-  const keeperOf = (hostNo: number) => others().find((other) => other.hostNo === hostNo);
 
-  async function* read(...[workerId, handle, query]: Asked): AsyncGenerator<readonly LogLine[]> {
+  async function* read(...[workerId, handle, query]: Parameters<Provider["logs"]>) {
     const row = registry.worker(workerId)?.row;
-    const keeper = row && !here.readsLogs(row.hostNo) ? keeperOf(row.hostNo) : undefined;
-    if (keeper) {
-      yield* logsFrom(keeper, workerId, query);
-      return;
-    }
-    let isEmpty = true;
-    for await (const lines of logs(workerId, handle, query)) {
-      isEmpty = false;
-      yield lines;
-    }
-    const mayBeElsewhere = row?.endedAt !== undefined && here.clusters.some(({ no }) => no === row.hostNo);
-    if (!isEmpty || !mayBeElsewhere) return;
-    for (const other of others()) {
-      try {
-        for await (const lines of logsFrom(other, workerId, query)) {
-          isEmpty = false;
-          yield lines;
-        }
-      } catch (error) {
-        if (!isEmpty || query.signal.aborted) throw error; // of a server that has none of it nothing is missing
-      }
-      if (!isEmpty) return;
-    }
+    const isReadHere = !row || here.readsLogs(row.hostNo);
+    const isLeft = row?.endedAt !== undefined && here.clusters.some(({ no }) => no === row.hostNo);
+    const copies: Copy[] = [
+      ...(isReadHere ? [(asked: LogQuery) => logs(workerId, handle, asked)] : []),
+      ...(row && (!isReadHere || isLeft) ? keepersOf(row.hostNo) : []).map(
+        (keeper) => (asked: LogQuery) => logsFrom(keeper, workerId, asked),
+      ),
+    ];
+    yield* (await longestOf(copies, query.signal))(query);
   }
-  return { logs: read, readsLogs: (hostNo) => here.readsLogs(hostNo) || keeperOf(hostNo) !== undefined };
+  return { logs: read, readsLogs: (hostNo) => here.readsLogs(hostNo) || keepersOf(hostNo).length > 0 };
 }
 
-type Asked = Parameters<Provider["logs"]>;
+/** The copy with the latest last line, or the first of those: a server may have stopped before the worker's end. */
+async function longestOf(copies: readonly Copy[], signal: AbortSignal): Promise<Copy> {
+  const [first] = copies;
+  if (!first) throw new Error("the server that keeps it does not answer");
+  if (copies.length === 1) return first;
+  const ends = await Promise.allSettled(copies.map((copy) => lastUs(copy, signal)));
+  const times = ends.map((end) => (end.status === "fulfilled" ? end.value : 0));
+  const latest = Math.max(...times);
+  const failed = ends.find((end) => end.status === "rejected");
+  if (latest === 0 && failed) throw failed.reason; // there may be lines
+  return copies[times.indexOf(latest)] as Copy;
+}
+
+/** The time of a copy's last line; 0 if there is none. */
+async function lastUs(copy: Copy, signal: AbortSignal): Promise<number> {
+  let last = 0;
+  for await (const lines of copy({ tail: 1, signal })) last = lines.at(-1)?.atUs ?? last;
+  return last;
+}

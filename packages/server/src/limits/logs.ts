@@ -39,6 +39,7 @@ export const logs = {
   logFollowersMax: 256,
   logFollowersPerOwner: 64,
   logHeldBytesMax: mib, // of lines read for a follower and not taken yet
+  logElsewhereBeginMs: 5 * second, // a server that is asked for a log answers before it reads, or hangs
   logElsewhereMs: 60 * second, // a server that sends no byte of a log for so long is away; it sends one each 15 s
   logElsewhereCharsMax: mib, // of a line between servers: the longest, with each character escaped
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time

@@ -32,7 +32,7 @@ const passedOn = (target: string, url: string) => ({
 });
 /** Asks as another server does. */
 const asked = (query: Partial<LogQuery> = {}) =>
-  logsFrom({ hostNo: 1, host: "127.0.0.1", port: Number(new URL(http.url).port), mark: passedOn }, worker.row.id, {
+  logsFrom({ host: "127.0.0.1", port: Number(new URL(http.url).port), mark: passedOn }, worker.row.id, {
     signal: new AbortController().signal,
     ...query,
   });

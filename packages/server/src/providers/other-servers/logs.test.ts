@@ -20,7 +20,7 @@ async function keeper(answer: RequestListener) {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   const { port } = server.address() as AddressInfo;
   const mark = (workerId: string, path: string) => ({ "x-mark": `${workerId} ${path}` });
-  return { hostNo: 1, host: "127.0.0.1", port, mark };
+  return { host: "127.0.0.1", port, mark };
 }
 
 async function read(answer: RequestListener, query: Partial<LogQuery> = {}): Promise<LogLine[]> {

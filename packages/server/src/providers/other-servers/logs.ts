@@ -5,8 +5,6 @@ import type { LogQuery } from "../../provider.js";
 
 /** A server of ours that is asked for logs which it keeps. */
 export interface LogKeeper {
-  /** The host whose workers' logs it keeps. */
-  readonly hostNo: number;
   readonly host: string;
   readonly port: number;
   /** The header that lets one request for a worker's log in. */
@@ -35,7 +33,7 @@ export async function* logsFrom(
   const { statusCode, body } = await request(`http://${host.includes(":") ? `[${host}]` : host}:${port}${path}`, {
     // the mark stands for the check of a name; an address of this form passes everywhere
     headers: { host: "127.0.0.1", ...mark(workerId, path) },
-    headersTimeout: limits.logElsewhereMs,
+    headersTimeout: limits.logElsewhereBeginMs,
     bodyTimeout: limits.logElsewhereMs,
     signal: query.signal,
   }).catch((error: unknown) => {
