@@ -139,6 +139,12 @@ it("a worker gets a node whose driver supports its CUDA version", { timeout: 120
   const endpoint = await makeEndpoint(server, image, { ...asking, workersMin: 2, workersMax: 2 });
   await expect.poll(nodes, { timeout: 30_000 }).toBe("new new");
   await remove(endpoint);
+  const newer = await makeEndpoint(server, image, { ...asking, minCudaVersion: "13.0", workersMax: 1 });
+  const id = await submit(server, newer, {});
+  await expect
+    .poll(async () => (await statusOf(server, newer, id)).waitDetail, { timeout: 30_000 })
+    .toMatch(/no node of the cluster with NVIDIA L4 and a driver for CUDA 13\.0 has room for it: .* node affinity/);
+  await remove(newer);
   removePods(ours);
   cluster.kubectl("delete", "node", "old", "new");
 });

@@ -142,7 +142,7 @@ describe("a job that waits for its pod says why:", () => {
   it("no node has the GPUs, and the pod goes with its job", async () => {
     const { endpoint, id } = await waits(
       { computeType: "GPU", gpuCount: 2, gpuTypeIds: ["NVIDIA L4", "NVIDIA A40"] },
-      /no node of the cluster has room for it: 0\/1 nodes are available: 1 node\(s\) didn't match/,
+      /no node of the cluster with NVIDIA L4 or NVIDIA A40 has room for it: 0\/1 nodes are available: 1 node\(s\) didn't match/,
     );
     const [pod] = JSON.parse(cluster.kubectl("get", "pods", `--namespace=${namespace}`, "--output=json")).items;
     expect(pod.spec.containers[0].resources.limits).toMatchObject({ "nvidia.com/gpu": "2" });
@@ -152,7 +152,9 @@ describe("a job that waits for its pod says why:", () => {
     autoscalerSays(pod.metadata, "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached");
     await says("; its autoscaler adds none: pod didn't trigger scale-up: 1 max node group size reached");
     autoscalerSays(pod.metadata, "TriggeredScaleUp", "pod triggered scale-up: [{gpus 0->1 (max: 4)}]");
-    await says("no node of the cluster has room for it, and its autoscaler has asked for one: 0/1 nodes are available");
+    await says(
+      "no node of the cluster with NVIDIA L4 or NVIDIA A40 has room for it, and its autoscaler has asked for one: 0/1 nodes are available",
+    );
     await call(server, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
     await expect.poll(() => podsIn(cluster), { timeout: 30_000 }).toEqual([]);
   }, 120_000);

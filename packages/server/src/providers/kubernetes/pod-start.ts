@@ -109,7 +109,7 @@ export class PodStart {
 
   /** Makes the pod and waits until it runs; undefined if the cluster has ended it before. */
   async #once(): Promise<SeenPod | undefined> {
-    const { workerId, from, mounts } = this.#spec;
+    const { workerId, from, mounts, gpuWish } = this.#spec;
     const { note, reached, signal } = this.#starting;
     const hasVolume = mounts.length > 0;
     let seen: SeenPod | undefined = seenPod(await this.#made());
@@ -149,7 +149,8 @@ export class PodStart {
         continue;
       }
       const waits =
-        waitingFor(seen, from, { scaleUp, ofNode, noVolume, hasVolume }) ?? `node ${seen.node} starts its container`;
+        waitingFor(seen, from, { scaleUp, ofNode, noVolume, hasVolume, gpuWish }) ??
+        `node ${seen.node} starts its container`;
       // a queue, or a node that is on its way, is worth waiting for
       const isFull = seen.unschedulable !== undefined && !seen.isNominated && !scaleUp?.isAsked;
       note(waits, seen.isScheduled ? undefined : isFull ? "full" : "waiting");

@@ -172,6 +172,20 @@ describe("A pod that waits says", () => {
     expect(words(false)).toMatch(/^no node of the cluster has room for it: /);
   });
 
+  it.each([
+    [["NVIDIA L4"], undefined, "NVIDIA L4"],
+    [["NVIDIA L4", "NVIDIA A40"], "12.8", "NVIDIA L4 or NVIDIA A40 and a driver for CUDA 12.8"],
+    [["A", "B", "C", "D"], undefined, "A or B or C or others"],
+    [[], "12.8", "a driver for CUDA 12.8"],
+  ])("which GPUs a node must have: %j, CUDA %s", (types, minCuda, words) => {
+    const lacks = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.";
+    const seen = seenPod(podWith(unplaced("Unschedulable", lacks)));
+    expect(waitingFor(seen, awaited, { gpuWish: { count: 1, types, minCuda } })).toBe(
+      `no node of the cluster with ${words} has room for it: ${lacks}`,
+    );
+    expect(waitingFor(seen, awaited, { gpuWish: { count: 1, types: [] } })).toMatch(/^no node of the cluster has room/);
+  });
+
   it("no credentials that a registry repeats", () => {
     const auth = { username: "someone", password: "word-of-someone" };
     const seen = seenPod(podWith(waiting("ErrImagePull", "denied: someone may not enter with word-of-someone"), "n1"));

@@ -1,4 +1,4 @@
-import { StartFailed } from "../../provider.js";
+import { type GpuWish, StartFailed } from "../../provider.js";
 import { pullFailure, pullTrouble } from "../images/pull-failures.js";
 import type { SaidOfPod } from "./pod-events.js";
 import type { SeenPod } from "./seen-pod.js";
@@ -28,9 +28,12 @@ const volumeTrouble = /PersistentVolumeClaim|volume binding|VolumeBinding|bindin
 const volumeElsewhere =
   /PersistentVolume's node affinity|volume node affinity conflict|didn't match pod affinity rules/;
 
+const gpuTypesNamed = 3;
+
 /** What else is known of a pod. */
 interface Known {
   readonly hasVolume?: boolean;
+  readonly gpuWish?: GpuWish | undefined;
   /** What an autoscaler says of one without a node. */
   readonly scaleUp?: SaidOfPod | undefined;
   /** What its node says of one that does not get on. */
@@ -41,7 +44,7 @@ interface Known {
 
 /** What a pod that has not started waits for, in words; undefined if nothing special. */
 export function waitingFor(seen: SeenPod, { image, auth }: Awaited, known: Known = {}): string | undefined {
-  const { scaleUp, ofNode, noVolume, hasVolume } = known;
+  const { scaleUp, ofNode, noVolume, hasVolume, gpuWish } = known;
   if (seen.isGated) return "a queue of the cluster has not admitted its pod yet";
   const isOfVolume = seen.unschedulable === undefined || volumeTrouble.test(seen.unschedulable);
   if (noVolume !== undefined && !seen.isScheduled && isOfVolume) return inOneLine(noVolume);
@@ -49,7 +52,7 @@ export function waitingFor(seen: SeenPod, { image, auth }: Awaited, known: Known
     const lacks = inOneLine(seen.unschedulable);
     if (claimTrouble.test(lacks)) return `its volume cannot be mounted yet: ${lacks}`;
     const kept = hasVolume && volumeElsewhere.test(lacks) ? " that can mount its volume" : "";
-    const full = `no node of the cluster${kept} has room for it`;
+    const full = `no node of the cluster${withGpus(gpuWish)}${kept} has room for it`;
     if (scaleUp?.isAsked) return `${full}, and its autoscaler has asked for one: ${lacks}`;
     const none = scaleUp ? `; its autoscaler adds none: ${inOneLine(scaleUp.words)}` : "";
     return `${full}: ${lacks}${none}`;
@@ -62,6 +65,14 @@ export function waitingFor(seen: SeenPod, { image, auth }: Awaited, known: Known
     return `node ${seen.node} cannot start its pod yet: ${inOneLine(ofNode.words)}`;
   if (seen.isScheduled && !seen.hasImage) return `node ${seen.node} pulls the image '${image}', or mounts its volume`;
   return seen.isScheduled ? undefined : "the cluster looks for a node";
+}
+
+/** Which GPUs a node must have: the scheduler only says that nodes do not match an affinity. */
+function withGpus({ types, minCuda }: GpuWish = { count: 0, types: [] }): string {
+  const named = types.slice(0, gpuTypesNamed).join(" or ") + (types.length > gpuTypesNamed ? " or others" : "");
+  const cuda = minCuda === undefined ? "" : `a driver for CUDA ${minCuda}`;
+  const both = [named, cuda].filter(Boolean).join(" and ");
+  return both && ` with ${both}`;
 }
 
 const inOneLine = (words: string): string => words.replace(/\s+/g, " ").trim();
