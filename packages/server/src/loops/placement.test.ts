@@ -122,6 +122,11 @@ describe("A GPU", () => {
     await scene.advance(50);
     const { waitDetail } = await scene.status(ours, id);
     expect(waitDetail).toContain("held by a worker or pod of another user");
+    await endWorker(scene.parts, only(theirs), { note: hostIsSilent }, hostIsSilent, { isBlameless: true });
+    await scene.advance(1_000);
+    expect((await scene.status(ours, id)).waitDetail).toContain(
+      "held by a worker or pod of another user, whose host is silent",
+    );
     expect(waitDetail).not.toContain(theirs.id);
   });
 

@@ -9,6 +9,9 @@ import type { Needs } from "../needs.js";
 
 type Looking = Needs<"registry" | "here" | "clock">;
 
+/** How the holder of a resource is named to all but its owner. */
+export const anotherUsers = "a worker or pod of another user";
+
 /** Resources of a worker that has just made way for another worker of its endpoint. */
 export interface Reserved {
   readonly endpointNo: number;
@@ -73,9 +76,9 @@ const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.cr
 
 /**
  * Resources of workers of silent hosts: their keeper may keep them alive, and another server on that machine reports
- * the same GPUs.
+ * the same GPUs. Another owner's workers are not named.
  */
-export function abandoned({ registry, here, clock }: Looking): Holding[] {
+export function abandoned({ registry, here, clock }: Looking, { ownerNo }: Endpoint): Holding[] {
   const now = clock.now();
   const held: Holding[] = [];
   for (const { row } of registry.endedWorkers()) {
@@ -83,7 +86,8 @@ export function abandoned({ registry, here, clock }: Looking): Holding[] {
     if (exit?.note !== hostIsSilent || !resources || now >= endedAt + here.awayMs) continue;
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;
     if (now < seenAt + limits.leaseMs) continue; // the host is back, and stops them itself
-    const holder = `worker ${row.id} of a host that is silent`;
+    const isOwn = registry.endpointByNo(row.endpointNo)?.ownerNo === ownerNo;
+    const holder = isOwn ? `worker ${row.id} of a host that is silent` : `${anotherUsers}, whose host is silent`;
     held.push({ workerNo, hostNo, resources, holder, isLeaving: false, pausedRank: undefined });
   }
   return held;

@@ -11,7 +11,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { barredBy } from "../usage/quotas.js";
-import { abandoned, type Reserved, reservedIn } from "./held-back.js";
+import { abandoned, anotherUsers, type Reserved, reservedIn } from "./held-back.js";
 import { stopWorker } from "./worker-life.js";
 
 type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
@@ -166,7 +166,7 @@ function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Rese
     const theirs = registry.endpointByNo(row.endpointNo);
     const holder =
       theirs?.ownerNo !== endpoint.ownerNo
-        ? "a worker or pod of another user"
+        ? anotherUsers
         : isPod(theirs)
           ? `pod ${theirs.id}`
           : `worker ${row.id} of endpoint ${theirs.id}`;
@@ -175,7 +175,7 @@ function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Rese
     const isLeaving = row.wanted === "stopped";
     return [{ workerNo: row.no, hostNo: row.hostNo, resources: row.resources, holder, isLeaving, pausedRank }];
   });
-  return [...held, ...others, ...abandoned(needs)];
+  return [...held, ...others, ...abandoned(needs, endpoint)];
 }
 
 /** Stops paused workers whose resources another worker needs. */
