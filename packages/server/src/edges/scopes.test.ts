@@ -152,6 +152,17 @@ describe("A key of named endpoints", () => {
     expect(answer).not.toContain("of-mine");
     expect(answer).not.toContain(other.settings.templateId);
   });
+
+  it("does not see its user's discount, and the query of clients that ask for it beside the endpoints works", async () => {
+    const query = "{ myself { endpoints { id } serverlessDiscount { discountFactor } } }";
+    const user = (await http.get("/v1/users")).json[0];
+    await http.call("PATCH", `/v1/users/${user.id}`, { body: { serverlessDiscount: 0.25 } });
+    const seen = async (key: string) => (await graphql(key, query)).json.data.myself.serverlessDiscount;
+    expect(await seen("mr_read-only")).toEqual({ discountFactor: 0.25 });
+    expect((await graphql(key, query)).json).toEqual({
+      data: { myself: { endpoints: [{ id: endpoint.id }], serverlessDiscount: null } },
+    });
+  });
 });
 
 describe("Another user", () => {

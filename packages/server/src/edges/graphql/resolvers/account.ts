@@ -8,7 +8,7 @@ import {
   showSecret,
 } from "../../../operations/access/save-secret.js";
 import { savePubKey } from "../../../operations/access/ssh-keys.js";
-import { seesMore, visibleRegistryAuths, volumeFor } from "../../../operations/access/visible.js";
+import { isBound, seesMore, visibleRegistryAuths, volumeFor } from "../../../operations/access/visible.js";
 import { listPods } from "../../../operations/pods/list-pods.js";
 import { showRegistryAuth, showVolume } from "../../../operations/show-resources.js";
 import {
@@ -63,9 +63,15 @@ function pubKey(_: unknown, { parts, caller }: Context): string {
   return parts.registry.user(caller.ownerNo)?.pubKey ?? "";
 }
 
-/** A discount; null if there is none (contract: Endpoint, serverlessDiscount). */
-const discountOf = (share: number | undefined) =>
-  share === undefined || share === 0 ? null : { discountFactor: share, type: "PERCENTAGE", expirationDate: null };
+/**
+ * The user's discount; null if there is none (contract: Endpoint, serverlessDiscount). Clients ask for it whenever they
+ * list endpoints, so it is also null, not refused, for a key of chosen endpoints, which sees nothing of bills.
+ */
+function discount(_: unknown, { parts, caller }: Context) {
+  const share = parts.registry.user(caller.ownerNo)?.terms.serverlessDiscount ?? 0;
+  if (share === 0 || isBound(caller)) return null;
+  return { discountFactor: share, type: "PERCENTAGE", expirationDate: null };
+}
 
 function myself(_: unknown, { caller, parts, seen }: Context) {
   return {
@@ -92,7 +98,7 @@ function myself(_: unknown, { caller, parts, seen }: Context) {
     datacenters: dataCenters,
     savingsPlans: [],
     clientBalance: 0,
-    serverlessDiscount: () => discountOf(parts.registry.user(caller.ownerNo)?.terms.serverlessDiscount),
+    serverlessDiscount: discount,
     currentSpendPerHr: () => {
       seesMore(caller, "bills");
       return currentSpend(parts, caller.ownerNo);
