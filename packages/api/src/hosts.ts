@@ -11,7 +11,7 @@ export const HostView = Type.Object({
   location: Type.Optional(Type.String({ description: "Its country or data center; absent if it has none." })),
   cpuCount: count("Virtual processors."),
   memoryInGb: Type.Number({ minimum: 0 }),
-  workers: count("Workers there, of all users."),
+  workers: count("Workers there: of all users for an admin, otherwise your own."),
   gpusEnforced: Type.Boolean({ description: "Whether a worker that needs a GPU waits until it gets one." }),
   gpuProblem: Type.Optional(Type.String({ description: "What is wrong with its GPUs, or why it has none." })),
   gpus: Type.Array(

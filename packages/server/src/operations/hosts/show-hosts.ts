@@ -8,11 +8,17 @@ import { clusterGpus } from "./cluster-gpus.js";
 
 type Looking = Needs<"here" | "registry" | "clock">;
 
-/** The hosts that run workers, with their GPUs. Who holds a GPU is shown only of what the caller may see. */
+/**
+ * The hosts that run workers, with their GPUs. Who holds a GPU is shown only of what the caller may see, and a member
+ * counts only its own workers.
+ */
 export function showHosts(needs: Looking, caller: ApiKey) {
   seesMore(caller, "hosts");
   const { here, registry, clock } = needs;
   const workers = registry.liveWorkers();
+  const counted = caller.isAdmin
+    ? workers
+    : workers.filter(({ row }) => isVisible(caller, registry.endpointByNo(row.endpointNo)));
   const ours = here.hosts().map(({ no, facts }) => ({ ...facts, no, seenAt: undefined }));
   const others = registry.hosts.filter(({ no }) => !here.tends(no));
   return [...ours, ...others].map((host) => ({
@@ -22,7 +28,7 @@ export function showHosts(needs: Looking, caller: ApiKey) {
     ...(host.location === undefined ? {} : { location: host.location }),
     cpuCount: host.cpus,
     memoryInGb: host.memoryMib / 1_024,
-    workers: workers.filter(({ row }) => row.hostNo === host.no).length,
+    workers: counted.filter(({ row }) => row.hostNo === host.no).length,
     gpusEnforced: host.gpusEnforced,
     ...(host.gpuProblem === undefined ? {} : { gpuProblem: host.gpuProblem }),
     gpus: gpusOf(needs, caller, host, workers),

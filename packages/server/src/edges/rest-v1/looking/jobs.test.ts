@@ -204,6 +204,12 @@ describe("GET /v1/hosts", () => {
     expect(answer.json[0]).toMatchObject({ isAlive: true, workers: 0 });
     await scene.worker(endpoint);
     expect((await http.get("/v1/hosts")).json[0].workers).toBe(1);
+    const { key, caller } = await scene.stranger();
+    const countFor = async (key: string) => (await http.get("/v1/hosts", { key })).json[0].workers;
+    expect(await countFor(key)).toBe(0); // a member counts its own
+    const image = await scene.template({ imageName: "alpine:3" }, caller);
+    await scene.worker(await scene.endpoint({ templateId: image.id }, caller));
+    expect([await countFor(key), await countFor(scene.key)]).toEqual([1, 2]);
     await scene.addKey("mr_bound", scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "read" } });
     expect((await http.get("/v1/hosts", { key: "mr_bound" })).status).toBe(401);
   });
