@@ -43,6 +43,8 @@ export const logs = {
   logElsewhereMs: 60 * second, // a server that sends no byte of a log for so long is away; it sends one each 15 s
   logElsewhereCharsMax: mib, // of a line between servers: the longest, with each character escaped
   logSourcesMax: 100, // workers of one endpoint that one reader follows at a time
+  logsForServersMax: 4_000, // workers' logs that one server reads for others: each is a connection and a file
+  logsForServersPerOwner: 1_000, // ten readers' worth: what counts there is workers, not readers
   newsRestMs: 250, // what changes is told to dashboards at most this often
   newsElsewhereMs: 5 * second, // between two reminders to look at everything, while something changes at other servers
   newsItemsMax: 200, // endpoints in one event: each follower looks through them

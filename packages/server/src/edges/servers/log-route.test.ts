@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { Marks } from "../../operations/access/server-marks.js";
 import type { LogQuery } from "../../provider.js";
@@ -60,6 +61,16 @@ it("follows a log until its worker has ended", async () => {
   await expect.poll(() => found).toEqual(["before", "after"]);
   scene.provider.end(worker.row.id, { code: 0 });
   await following;
+});
+
+it("follows for one reader as many workers as a reader may follow, and twice as many for two", async () => {
+  const leaving = new AbortController();
+  const ends = Array.from({ length: 2 * limits.logSourcesMax }, async () => {
+    for await (const _ of asked({ follow: true, signal: leaving.signal }));
+  }).map((end) => end.catch((error: Error) => error.message));
+  await expect.poll(() => scene.provider.followers).toBe(2 * limits.logSourcesMax);
+  leaving.abort();
+  expect((await Promise.all(ends)).filter((error) => error?.includes("status"))).toEqual([]);
 });
 
 it("ends what it reads when the other server hangs up", async () => {

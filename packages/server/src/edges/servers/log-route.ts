@@ -25,8 +25,8 @@ type Query = Readonly<Record<string, string | undefined>>;
  */
 export function logRoute(app: FastifyInstance, parts: ServerParts): void {
   const readers = new OpenStreams({
-    most: limits.logFollowersMax,
-    perOwner: limits.logFollowersPerOwner,
+    most: limits.logsForServersMax,
+    perOwner: limits.logsForServersPerOwner,
     refusal: "Too many logs are being read for other servers.",
   });
   app.get("/servers/logs/:workerId", async (request, reply) => {
