@@ -1,5 +1,5 @@
 import Type, { type Static } from "typebox";
-import { time, visibleLines } from "./fields.js";
+import { orNull, time, visibleLines } from "./fields.js";
 
 /** Body of `POST /secrets`. */
 export const SecretCreate = Type.Object({
@@ -14,8 +14,11 @@ export const SecretCreate = Type.Object({
 });
 export type SecretCreate = Static<typeof SecretCreate>;
 
-/** Body of `PATCH /secrets/{secretId}`. */
-export const SecretUpdate = Type.Partial(Type.Pick(SecretCreate, ["value", "description"]));
+/** Body of `PATCH /secrets/{secretId}`: null takes the description away. */
+export const SecretUpdate = Type.Object({
+  value: Type.Optional(SecretCreate.properties.value),
+  description: orNull(Type.String({ maxLength: 1_000, pattern: visibleLines })),
+});
 export type SecretUpdate = Static<typeof SecretUpdate>;
 
 /** A secret as replies show it: never its value. */

@@ -70,6 +70,9 @@ describe("A secret", () => {
     expect(await made(change({ value: `${value}-2` }))).toEqual({ ...secret, description: "of another hub" });
     expect(await sealed()).not.toBe(old);
     expect(await made(change({ description: "" }))).toEqual({ ...secret, description: "" });
+    await made(change({ description: "again" }));
+    expect(await made(change({ description: null }))).toEqual({ ...secret, description: "" });
+    await refused(change({ value: null }), 400, /value/);
     await refused(change({ value: "abc" }), 400, /value/);
     await refused(change({ value: "a\0bcd" }), 400, /NUL/);
     await refused(change({ value }, (await scene.stranger()).key), 404, /no secret/);

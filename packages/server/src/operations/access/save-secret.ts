@@ -89,7 +89,7 @@ function checkValue(value: string): void {
 }
 
 /**
- * Changes the fields that are given. Workers that have the old value keep it until they end. Endpoints whose workers
+ * Changes the fields that are given; null takes the description away. Workers that have the old value keep it until they end. Endpoints whose workers
  * failed with it try again at once.
  */
 export function updateSecret(
@@ -105,7 +105,7 @@ export function updateSecret(
       ...(description === undefined ? {} : { description }),
     });
     if (value !== undefined) checkValue(value);
-    const after = { ...before, description: description ?? before.description };
+    const after = { ...before, description: description === undefined ? before.description : (description ?? "") };
     const shown = ({ name, description }: Secret) => ({ name, description });
     const isNew = value !== undefined;
     auditing.note(changed("secret.update", id, shown(before), { ...shown(after), ...(isNew ? { value: "…" } : {}) }));
