@@ -6,6 +6,7 @@ import {
   RegistryAuthCreate,
   type Secret,
   SecretCreate,
+  SecretUpdate,
   type Template,
   TemplateCreate,
   TemplateUpdate,
@@ -134,6 +135,10 @@ const secrets: Noun<Secret> = {
     </>
   ),
   create: { schema: SecretCreate },
+  update: { schema: SecretUpdate },
+  More: () => (
+    <p>Workers that have the old value keep it until they end: replace an endpoint's workers to give them a new one.</p>
+  ),
   loss: () => "Workers whose environment names it do not start any more.",
 };
 

@@ -1,6 +1,6 @@
-import { inWords } from "./schema.js";
+import { inWords, isSecret } from "./schema.js";
 
-/** Which of the named fields differ, as they were and as they are. Variables of an environment stand one by one. */
+/** Which of the named fields differ, as they were and as they are. Variables of an environment stand one by one; secrets are not shown. */
 export function Changes({
   before,
   after,
@@ -18,9 +18,15 @@ export function Changes({
       {changed.map((name) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>
-            <del>{old.get(name) ?? "nothing"}</del> → <ins>{now.get(name) ?? "nothing"}</ins>
-          </dd>
+          {isSecret(name) ? (
+            <dd>
+              <ins>a new {name}</ins>
+            </dd>
+          ) : (
+            <dd>
+              <del>{old.get(name) ?? "nothing"}</del> → <ins>{now.get(name) ?? "nothing"}</ins>
+            </dd>
+          )}
         </div>
       ))}
     </dl>

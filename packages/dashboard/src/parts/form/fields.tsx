@@ -1,6 +1,6 @@
 import { type ComponentType, useId } from "react";
 import { Pairs } from "./pairs.js";
-import type { Field, Values } from "./schema.js";
+import { type Field, isSecret, type Values } from "./schema.js";
 
 /** Controls of their own for fields that no schema describes well enough, by name. */
 export type Controls = Readonly<Record<string, ComponentType<InputProps>>>;
@@ -122,17 +122,15 @@ function Input({ field, value, change, id, help }: InputProps) {
           <Fields fields={field.fields} values={(value ?? {}) as Values} change={change} />
         </fieldset>
       );
-    default: {
-      const isSecret = field.name === "password" || field.name === "value";
+    default:
       return (
         <input
           {...shared}
-          type={isSecret ? "password" : "text"}
+          type={isSecret(field.name) ? "password" : "text"}
           autoComplete="off"
           value={text}
           onChange={({ target }) => change(target.value)}
         />
       );
-    }
   }
 }

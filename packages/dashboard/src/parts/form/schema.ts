@@ -81,6 +81,9 @@ const isText = (items: FieldSchema | undefined): boolean =>
 
 export type Values = Readonly<Record<string, unknown>>;
 
+/** Whether a field holds what nobody may read on a screen. */
+export const isSecret = (name: string): boolean => ["password", "value"].includes(name);
+
 /** What a person has changed: the fields that differ from what they were, those that are empty now as null. */
 export function changesOf(fields: readonly Field[], before: Values, after: Values): Record<string, unknown> {
   const changed = fields.filter(({ name }) => !isSame(before[name], after[name]));

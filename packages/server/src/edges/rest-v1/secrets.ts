@@ -23,7 +23,7 @@ export function secretWrites(app: FastifyInstance, parts: Parts): void {
   app.post("/secrets", { schema: { summary, tags: [tag], body: api.SecretCreate, response } }, async (request) =>
     showSecret(await createSecret(parts, request.caller, request.body as api.SecretCreate)),
   );
-  const change = "Change a secret's value or description; only the fields sent change";
+  const change = "Change a secret's value or description; only the fields sent change, and null clears the description";
   app.patch(
     "/secrets/:secretId",
     { schema: { summary: change, tags: [tag], params: params("secretId"), body: api.SecretUpdate, response } },

@@ -1,0 +1,51 @@
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, it } from "vitest";
+import { overflow, violations } from "../looks.js";
+import { useDashboard } from "./visit.js";
+
+const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off" });
+let folder: string;
+beforeAll(() => {
+  folder = dashboard.handler("export default () => process.env.TOKEN ?? 1;");
+});
+
+async function makeEndpoint(fields: Record<string, unknown>): Promise<string> {
+  const of = { name: `template of ${fields.name}`, imageName: folder, isServerless: true };
+  const template = await dashboard.api("POST", "/v1/templates", of);
+  return (await dashboard.api("POST", "/v1/endpoints", { ...fields, templateId: template.id })).id;
+}
+
+const press = (page: Page, name: string) => page.getByRole("button", { name, exact: true }).click();
+
+describe("A secret", () => {
+  it("gets another value and another description, and the page shows no value", async () => {
+    const { id } = await dashboard.api("POST", "/v1/secrets", { name: "TOKEN", value: "old-value" });
+    const page = await dashboard.visit("/secrets");
+    await page.getByRole("link", { name: "TOKEN", exact: true }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("value").fill("new-value");
+    await dialog.getByLabel("description").fill("of a test");
+    await dialog.getByText("a new value").waitFor();
+    expect(await dialog.textContent()).not.toContain("new-value");
+    expect(await violations(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expect.poll(() => overflow(page)).toBe(0);
+    await press(page, "Save");
+    await page.getByRole("status").getByText("Saved.").waitFor();
+    expect(await dashboard.api("GET", `/v1/secrets/${id}`)).toMatchObject({ description: "of a test" });
+
+    const endpoint = await makeEndpoint({ name: "tells", env: { TOKEN: "x{{ RUNPOD_SECRET_TOKEN }}" } });
+    const { output } = await dashboard.api("POST", `/v2/${endpoint}/runsync`, { input: {} });
+    expect(output).toBe("xnew-value");
+  });
+
+  it("loses its description when the field is emptied", async () => {
+    const made = { name: "DESCRIBED", value: "12345678", description: "of a test" };
+    const { id } = await dashboard.api("POST", "/v1/secrets", made);
+    const page = await dashboard.visit(`/secrets?open=${id}`);
+    await page.getByRole("dialog").getByLabel("description").fill("");
+    await press(page, "Save");
+    await page.getByRole("status").getByText("Saved.").waitFor();
+    expect((await dashboard.api("GET", `/v1/secrets/${id}`)).description).toBe("");
+  });
+});
