@@ -1,12 +1,14 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { overflow, violations } from "../looks.js";
-import { useDashboard } from "./visit.js";
+import { sees, useDashboard } from "./visit.js";
 
 const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off" });
 let folder: string;
-beforeAll(() => {
+let idle: string;
+beforeAll(async () => {
   folder = dashboard.handler("export default () => process.env.TOKEN ?? 1;");
+  idle = await makeEndpoint({ name: "without-workers", workersMax: 0 });
 });
 
 async function makeEndpoint(fields: Record<string, unknown>): Promise<string> {
@@ -47,5 +49,31 @@ describe("A secret", () => {
     await press(page, "Save");
     await page.getByRole("status").getByText("Saved.").waitFor();
     expect((await dashboard.api("GET", `/v1/secrets/${id}`)).description).toBe("");
+  });
+});
+
+describe("A job that is tried", () => {
+  it("has the webhook and the policy that were filled in, and so has the code to paste", async () => {
+    const page = await dashboard.visit(`/endpoints/${idle}/try`);
+    await page.getByText("Webhook and policy").click();
+    await page.getByLabel("webhook").fill("http://127.0.0.1:9/tried");
+    await page.getByLabel("executionTimeout").fill("60000");
+    await page.getByLabel("lowPriority").check();
+    expect(await violations(page)).toEqual([]);
+    const snippet = page.getByRole("region", { name: "The same from your code" }).locator("code");
+    for (const name of ["curl", "Python", "TypeScript"]) {
+      await press(page, name);
+      expect(await snippet.textContent()).toMatch(/http:\/\/127\.0\.0\.1:9\/tried.*60000/);
+    }
+    await press(page, "command line");
+    expect(await snippet.textContent()).toContain("--webhook 'http://127.0.0.1:9/tried'");
+    await press(page, "Run");
+    await sees(page, "waiting");
+    const { requests } = await dashboard.api("GET", `/v2/${idle}/requests`);
+    expect(await dashboard.api("GET", `/v1/endpoints/${idle}/jobs/${requests[0].id}`)).toMatchObject({
+      webhook: "http://127.0.0.1:9/tried",
+      executionTimeoutMs: 60_000,
+      lowPriority: true,
+    });
   });
 });

@@ -1,8 +1,18 @@
+import { filled, type Values } from "../../parts/form/schema.js";
+
 interface Call {
   readonly url: string;
   readonly endpointId: string;
   /** JSON in one line. */
   readonly input: string;
+  /** The other fields of the submission. */
+  readonly options?: Values;
+}
+
+/** The JSON of a submission, with its input as it was typed: a number that JavaScript cannot hold is sent as it stands. */
+export function submissionOf({ input, options = {} }: Pick<Call, "input" | "options">): string {
+  const others = JSON.stringify(filled(options)).slice(1, -1);
+  return `{"input":${input}${others && `,${others}`}}`;
 }
 
 /** A text in single quotes of a shell. */
@@ -10,14 +20,14 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** How to send the same job, by the client that people use. */
 export const snippets = {
-  curl: ({ url, endpointId, input }: Call) =>
+  curl: ({ url, endpointId, ...job }: Call) =>
     `curl -s ${url}/v2/${endpointId}/runsync \\
   -H "Authorization: Bearer $MILLRACE_API_KEY" \\
   -H "Content-Type: application/json" \\
-  -d ${quoted(`{"input":${input}}`)}`,
-  "command line": ({ url, endpointId, input }: Call) =>
-    `MILLRACE_URL=${url} npx millrace run ${endpointId} ${quoted(input)}`,
-  Python: ({ url, endpointId, input }: Call) =>
+  -d ${quoted(submissionOf(job))}`,
+  "command line": ({ url, endpointId, input, options }: Call) =>
+    `MILLRACE_URL=${url} npx millrace run ${endpointId} ${quoted(input)}${options?.webhook ? ` --webhook ${quoted(String(options.webhook))}` : ""}`,
+  Python: ({ url, endpointId, ...job }: Call) =>
     `import json
 import os
 import runpod
@@ -26,12 +36,12 @@ runpod.api_key = os.environ["MILLRACE_API_KEY"]
 runpod.endpoint_url_base = "${url}/v2"
 
 endpoint = runpod.Endpoint("${endpointId}")
-print(endpoint.run_sync({"input": json.loads(${JSON.stringify(input)})}))`,
-  TypeScript: ({ url, endpointId, input }: Call) =>
+print(endpoint.run_sync(json.loads(${JSON.stringify(submissionOf(job))})))`,
+  TypeScript: ({ url, endpointId, ...job }: Call) =>
     `import { createClient } from "@millrace/api/client";
 
 const client = createClient({ url: "${url}", key: process.env.MILLRACE_API_KEY ?? "" });
-const { status, output } = await client.runsync("${endpointId}", { input: ${input} });
+const { status, output } = await client.runsync("${endpointId}", ${submissionOf(job)});
 console.log(status, output);`,
   "OpenAI client": ({ url, endpointId }: Call) =>
     `from openai import OpenAI

@@ -1,8 +1,10 @@
-import type { StatusBody } from "@millrace/api";
+import { type StatusBody, Submission } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useId, useState } from "react";
 import { Snippet } from "../../parts/copy.js";
+import { Fields } from "../../parts/form/fields.js";
+import { fieldsOf, type Values } from "../../parts/form/schema.js";
 import { Loaded } from "../../parts/loaded.js";
 import { Status } from "../../parts/status.js";
 import { readJson } from "../../parts/story/exact.js";
@@ -12,12 +14,13 @@ import { span } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
 import { inputQuery, readStatus } from "../../queries.js";
 import { client } from "../../session.js";
-import { snippets } from "./snippets.js";
+import { snippets, submissionOf } from "./snippets.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/try");
 const lookMs = 1_000;
 const finals = ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
 
+const optionFields = fieldsOf(Submission, ["webhook", "policy"]);
 const example = '{\n  "prompt": "hello"\n}';
 
 /** Sends a job and watches it: why it waits, what it streams, what comes of it. */
@@ -37,6 +40,7 @@ export function TryIt() {
 
 function Trial({ endpointId, first }: { readonly endpointId: string; readonly first: string }) {
   const [text, setText] = useState(first);
+  const [options, setOptions] = useState<Values>({});
   const [jobId, setJobId] = useState<string>();
   const [trouble, setTrouble] = useState<Error>();
   const field = useId();
@@ -48,8 +52,7 @@ function Trial({ endpointId, first }: { readonly endpointId: string; readonly fi
       const parsed: unknown = JSON.parse(text);
       if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))
         throw new Error("The input must be a JSON object, such as {}.");
-      // as text: a number that JavaScript cannot hold is sent as it stands
-      setJobId((await submit(endpointId, text)).id);
+      setJobId((await submit(endpointId, submissionOf({ input: text, options }))).id);
     } catch (error) {
       setTrouble(error as Error);
     }
@@ -73,6 +76,10 @@ function Trial({ endpointId, first }: { readonly endpointId: string; readonly fi
           value={text}
           onChange={({ target }) => setText(target.value)}
         />
+        <details className="form">
+          <summary>Webhook and policy</summary>
+          <Fields fields={optionFields} values={options} change={setOptions} />
+        </details>
         <Trouble error={trouble} />
         <p className="buttons">
           <button type="submit" className="primary">
@@ -81,13 +88,13 @@ function Trial({ endpointId, first }: { readonly endpointId: string; readonly fi
         </p>
       </form>
       {jobId && <Watched key={jobId} endpointId={endpointId} jobId={jobId} />}
-      <Snippets endpointId={endpointId} text={text} />
+      <Snippets endpointId={endpointId} text={text} options={options} />
     </>
   );
 }
 
-async function submit(endpointId: string, input: string): Promise<{ id: string }> {
-  return client().callText("POST", `/v2/${endpointId}/run`, `{"input":${input}}`);
+async function submit(endpointId: string, job: string): Promise<{ id: string }> {
+  return client().callText("POST", `/v2/${endpointId}/run`, job);
 }
 
 function Watched({ endpointId, jobId }: { readonly endpointId: string; readonly jobId: string }) {
@@ -140,7 +147,15 @@ function useWatched(endpointId: string, jobId: string) {
   return { job, trouble };
 }
 
-function Snippets({ endpointId, text }: { readonly endpointId: string; readonly text: string }) {
+function Snippets({
+  endpointId,
+  text,
+  options,
+}: {
+  readonly endpointId: string;
+  readonly text: string;
+  readonly options: Values;
+}) {
   const [chosen, setChosen] = useState<keyof typeof snippets>("curl");
   return (
     <section aria-labelledby="code">
@@ -158,7 +173,7 @@ function Snippets({ endpointId, text }: { readonly endpointId: string; readonly 
           </button>
         ))}
       </p>
-      <Snippet text={snippets[chosen]({ url: location.origin, endpointId, input: inOneLine(text) })} />
+      <Snippet text={snippets[chosen]({ url: location.origin, endpointId, input: inOneLine(text), options })} />
     </section>
   );
 }
