@@ -77,3 +77,21 @@ describe("A job that is tried", () => {
     });
   });
 });
+
+describe("Waiting jobs", () => {
+  it("are all cancelled once the endpoint's name is typed", async () => {
+    const endpoint = await makeEndpoint({ name: "purged", workersMax: 0 });
+    const page = await dashboard.visit(`/endpoints/${endpoint}`);
+    await sees(page, "No request yet");
+    expect(await page.getByRole("button", { name: "Cancel all waiting" }).count()).toBe(0);
+    for (let n = 0; n < 3; n++) await dashboard.api("POST", `/v2/${endpoint}/run`, { input: {} });
+    await press(page, "Cancel all waiting");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("3 jobs are waiting").waitFor();
+    await dialog.getByLabel("Type purged to go on").fill("purged");
+    await dialog.getByRole("button", { name: "Cancel all waiting" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await expect.poll(async () => (await dashboard.api("GET", `/v2/${endpoint}/health`)).jobs.inQueue).toBe(0);
+    await expect.poll(() => page.getByRole("row").filter({ hasText: "cancelled" }).count()).toBe(3);
+  });
+});

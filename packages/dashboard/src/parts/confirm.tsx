@@ -7,11 +7,13 @@ import { useAction } from "./use-action.js";
 export function Confirm({
   verb,
   name,
+  title = `${verb} ${name}?`,
   loss,
   act,
 }: {
   readonly verb: string;
   readonly name: string;
+  readonly title?: string;
   readonly loss: string;
   readonly act: () => Promise<unknown>;
 }) {
@@ -28,7 +30,7 @@ export function Confirm({
       <button type="button" className="small danger" onClick={() => setOpen(true)}>
         {verb}
       </button>
-      <Modal title={`${verb} ${name}?`} isOpen={isOpen} close={close}>
+      <Modal title={title} isOpen={isOpen} close={close}>
         <form
           className="stack"
           onSubmit={(event) => {

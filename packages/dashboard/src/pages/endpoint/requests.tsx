@@ -1,7 +1,9 @@
 import type { StatusBody } from "@millrace/api";
 import { jobErrorOf, shortName } from "@millrace/api/words";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
+import { Confirm } from "../../parts/confirm.js";
 import { Snippet } from "../../parts/copy.js";
 import { FilterInput } from "../../parts/filter-input.js";
 import { Problem } from "../../parts/problem.js";
@@ -9,6 +11,8 @@ import { Rows } from "../../parts/rows.js";
 import { Status } from "../../parts/status.js";
 import { type Column, Table } from "../../parts/table.js";
 import { span } from "../../parts/times.js";
+import { endpointQuery, healthQuery } from "../../queries.js";
+import { send } from "../../session.js";
 import { filterOf, isSearch, isShown, withStatus } from "./filter.js";
 import { useRequests } from "./use-requests.js";
 
@@ -50,6 +54,7 @@ export function Requests() {
             <Status of={state} />
           </button>
         ))}
+        <Purge endpointId={endpointId} />
       </p>
       {fresh > 0 && (
         <p>
@@ -92,6 +97,24 @@ export function Requests() {
         </p>
       )}
     </>
+  );
+}
+
+/** Cancels all that waits; absent while nothing does. */
+function Purge({ endpointId }: { readonly endpointId: string }) {
+  const { data: endpoint } = useQuery(endpointQuery(endpointId));
+  const { data: health } = useQuery(healthQuery(endpointId));
+  const waiting = health?.jobs.inQueue ?? 0;
+  const name = endpoint?.name || endpointId;
+  if (waiting === 0) return null;
+  return (
+    <Confirm
+      verb="Cancel all waiting"
+      name={name}
+      title={`Cancel all waiting jobs of ${name}?`}
+      loss={`${waiting} ${waiting === 1 ? "job is" : "jobs are"} waiting: all of them are cancelled. Jobs that run go on.`}
+      act={() => send("POST", `/v2/${endpointId}/purge-queue`)}
+    />
   );
 }
 
