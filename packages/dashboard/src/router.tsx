@@ -124,6 +124,12 @@ const noun = <const Path extends string>(path: Path, component: ReturnType<typeo
 const resource = (name: keyof Resources) => lazyRouteComponent(() => import("./pages/nouns/resources.js"), name);
 const access = (name: keyof Access) => lazyRouteComponent(() => import("./pages/nouns/access.js"), name);
 
+const keys = createRoute({
+  getParentRoute: () => frame,
+  path: "/keys",
+  validateSearch: texts("open", "sort", "user"),
+  component: access("Keys"),
+});
 const webhooks = createRoute({
   getParentRoute: () => frame,
   path: "/webhooks",
@@ -164,7 +170,7 @@ const pages = frame.addChildren([
   noun("/pods", resource("Pods")),
   noun("/secrets", resource("Secrets")),
   noun("/registries", resource("Registries")),
-  noun("/keys", access("Keys")),
+  keys,
   noun("/users", access("Users")),
   webhooks,
   usage,

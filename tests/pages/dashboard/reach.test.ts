@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { overflow, violations } from "../looks.js";
-import { sees, useDashboard } from "./visit.js";
+import { sees, signIn, useDashboard } from "./visit.js";
 
 const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off" });
 let folder: string;
@@ -93,5 +93,21 @@ describe("Waiting jobs", () => {
     await dialog.waitFor({ state: "detached" });
     await expect.poll(async () => (await dashboard.api("GET", `/v2/${endpoint}/health`)).jobs.inQueue).toBe(0);
     await expect.poll(() => page.getByRole("row").filter({ hasText: "cancelled" }).count()).toBe(3);
+  });
+});
+
+describe("An admin", () => {
+  it("sees another user's keys, and revokes one", async () => {
+    const user = await dashboard.api("POST", "/v1/users", { name: "Team two", role: "member" });
+    const { key } = await dashboard.api("POST", "/v1/apikeys", { name: "of-team-two", userId: user.id });
+    const page = await dashboard.visit("/keys");
+    await page.getByLabel("Keys of").selectOption("Team two");
+    await page.getByRole("row").filter({ hasText: "of-team-two" }).getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByLabel("Type of-team-two to go on").fill("of-team-two");
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await sees(page, "No keys.");
+    const other = await dashboard.visit("/", { key: null, provoked: /^401 GET/ });
+    await signIn(other, key);
+    await other.getByRole("alert").getByText("This server does not know that key.").waitFor();
   });
 });

@@ -8,13 +8,14 @@ import {
   UserUpdate,
 } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useId, useMemo, useState } from "react";
 import type { InputProps } from "../../parts/form/fields.js";
 import { Modal } from "../../parts/modal.js";
 import { Ago } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
 import { useAction } from "../../parts/use-action.js";
-import { endpointsQuery } from "../../queries.js";
+import { endpointsQuery, listQuery } from "../../queries.js";
 import { send } from "../../session.js";
 import { NounPage, Once } from "./list.js";
 import type { Noun } from "./noun.js";
@@ -26,7 +27,7 @@ const scopeWords = (scope: KeyScope): string => {
   return scope.endpoints.map(({ id, access }) => `${id}: ${access}`).join(", ");
 };
 
-const keys: Noun<ApiKey> = {
+const keys = {
   one: "key",
   title: "API keys",
   path: "/v1/apikeys",
@@ -55,7 +56,34 @@ const keys: Noun<ApiKey> = {
       words="This is the new key, and it is shown once. The old one works for one more day."
     />
   ),
-};
+  Choice: WhoseKeys,
+} satisfies Noun<ApiKey>;
+
+/** Whose keys are listed: one's own, or, for an admin, another user's. */
+function WhoseKeys() {
+  const { user = "" } = useSearch({ strict: false });
+  const navigate = useNavigate();
+  const { data: everyone = [] } = useQuery(listQuery<User>("/v1/users"));
+  const field = useId();
+  if (everyone.length < 2) return null;
+  return (
+    <p className="filters">
+      <label htmlFor={field}>Keys of</label>
+      <select
+        id={field}
+        value={user}
+        onChange={({ target }) => void navigate({ to: "/keys", search: target.value ? { user: target.value } : {} })}
+      >
+        <option value="">yourself</option>
+        {everyone.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </p>
+  );
+}
 
 const users: Noun<User> = {
   one: "user",
@@ -158,5 +186,21 @@ function ScopeField({ value, change, id, help }: InputProps) {
   );
 }
 
-export const Keys = () => <NounPage noun={keys} />;
+/** The keys of the user that the address names, or one's own. A new key is the same user's. */
+export function Keys() {
+  const { user } = useSearch({ strict: false });
+  const noun = useMemo(
+    (): Noun<ApiKey> =>
+      user === undefined
+        ? keys
+        : {
+            ...keys,
+            asks: `userId=${encodeURIComponent(user)}`,
+            create: { ...keys.create, defaults: { ...keys.create.defaults, userId: user } },
+          },
+    [user],
+  );
+  return <NounPage noun={noun} />;
+}
+
 export const Users = () => <NounPage noun={users} />;

@@ -20,7 +20,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
   const { open } = useSearch({ strict: false });
   const navigate = useNavigate();
   const here = useRouterState({ select: ({ location }) => location.pathname });
-  const query = useQuery(listQuery<T>(noun.path));
+  const query = useQuery(listQuery<T>(noun.asks ? `${noun.path}?${noun.asks}` : noun.path));
   const columns = useMemo(() => columnsOf(noun, here), [noun, here]);
   const close = () => void navigate({ to: here, search: ({ open: _, ...others }) => others });
   const opened = query.data?.find(({ id }) => id === open);
@@ -35,6 +35,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
           </Link>
         )}
       </header>
+      {noun.Choice && <noun.Choice />}
       <Loaded query={query} what={noun.title} columns={noun.columns.length}>
         {(all) =>
           all.length === 0 ? (

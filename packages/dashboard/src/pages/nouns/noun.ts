@@ -15,6 +15,10 @@ export interface Noun<T extends Resource> {
   readonly one: string;
   readonly title: string;
   readonly path: string;
+  /** What the list asks for, in a query; absent if nothing. */
+  readonly asks?: string;
+  /** What is chosen above the list. */
+  readonly Choice?: () => ReactNode;
   readonly columns: readonly Column<T>[];
   /** What they are for, and what fills the list. */
   readonly empty: ReactNode;
