@@ -110,4 +110,17 @@ describe("An admin", () => {
     await signIn(other, key);
     await other.getByRole("alert").getByText("This server does not know that key.").waitFor();
   });
+
+  it("takes a quota away by emptying its field, and the others stay", async () => {
+    const quotas = { workers: 10, gpus: 4 };
+    const { id } = await dashboard.api("POST", "/v1/users", { name: "Team three", role: "member", quotas });
+    const page = await dashboard.visit(`/users?open=${id}`);
+    await page.getByRole("dialog").getByLabel("workers").fill("");
+    const changes = page.getByRole("dialog").locator(".changes");
+    await changes.getByText("quotas.workers").waitFor();
+    expect(await changes.textContent()).not.toContain("gpus");
+    await press(page, "Save");
+    await page.getByRole("status").getByText("Saved.").waitFor();
+    expect((await dashboard.api("GET", `/v1/users/${id}`)).quotas).toEqual({ gpus: 4 });
+  });
 });

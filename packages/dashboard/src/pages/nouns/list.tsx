@@ -181,7 +181,7 @@ function Update<T extends Resource>({ noun, resource, close }: OpenedProps<T>) {
       }}
     >
       <Fields fields={fields} values={values} change={setValues} controls={noun.controls} />
-      {changed.length > 0 && <Changes before={before} after={changes} names={changed} />}
+      {changed.length > 0 && <Changes before={before} after={values} names={changed} />}
       <Trouble error={save.error} />
       <p className="buttons">
         <button type="submit" className="primary" disabled={changed.length === 0 || save.isBusy}>

@@ -7,6 +7,7 @@ import {
   SecretCreate,
   TemplateCreate,
   UserCreate,
+  UserUpdate,
   VolumeCreate,
 } from "@millrace/api";
 import { describe, expect, it } from "vitest";
@@ -65,6 +66,16 @@ describe("What is sent", () => {
     });
     expect(changesOf(fields, before, { ...before, env: {} })).toEqual({ env: {} });
     expect(changesOf(fields, {}, { name: "" })).toEqual({});
+  });
+
+  it("is, of a group, what was changed in it", () => {
+    const terms = fieldsOf(UserUpdate, ["quotas"]);
+    const before = { quotas: { workers: 10, gpus: 4 } };
+    expect(changesOf(terms, before, { quotas: { workers: undefined, gpus: 4 } })).toEqual({
+      quotas: { workers: null },
+    });
+    expect(changesOf(terms, {}, { quotas: { pods: 1 } })).toEqual({ quotas: { pods: 1 } });
+    expect(changesOf(terms, {}, { quotas: { pods: undefined } })).toEqual({});
   });
 
   it("is, of a new thing, what was filled in", () => {

@@ -84,10 +84,20 @@ export type Values = Readonly<Record<string, unknown>>;
 /** Whether a field holds what nobody may read on a screen. */
 export const isSecret = (name: string): boolean => ["password", "value"].includes(name);
 
-/** What a person has changed: the fields that differ from what they were, those that are empty now as null. */
+/**
+ * What a person has changed: the fields that differ from what they were, those that are empty now as null. Of a group only
+ * the fields that differ are sent, too: the server keeps the others.
+ */
 export function changesOf(fields: readonly Field[], before: Values, after: Values): Record<string, unknown> {
-  const changed = fields.filter(({ name }) => !isSame(before[name], after[name]));
-  return Object.fromEntries(changed.map(({ name }) => [name, isEmpty(after[name]) ? null : after[name]]));
+  const changed = fields.flatMap((field): [string, unknown][] => {
+    const [old, now] = [before[field.name], after[field.name]];
+    if (field.kind === "group") {
+      const inner = changesOf(field.fields, (old ?? {}) as Values, (now ?? {}) as Values);
+      return Object.keys(inner).length === 0 ? [] : [[field.name, inner]];
+    }
+    return isSame(old, now) ? [] : [[field.name, isEmpty(now) ? null : now]];
+  });
+  return Object.fromEntries(changed);
 }
 
 /** The fields of a new thing: those that were filled in. */
