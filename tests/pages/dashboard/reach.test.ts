@@ -123,4 +123,22 @@ describe("An admin", () => {
     await page.getByRole("status").getByText("Saved.").waitFor();
     expect((await dashboard.api("GET", `/v1/users/${id}`)).quotas).toEqual({ gpus: 4 });
   });
+
+  it("ends a key at once, and the page goes on with the new one", async () => {
+    const { key } = await dashboard.api("POST", "/v1/apikeys", { name: "leaked", scope: "all" });
+    const page = await dashboard.visit("/keys", { key: null, provoked: /^401 GET/ });
+    await signIn(page, key);
+    await page.getByRole("row").filter({ hasText: "leaked" }).getByRole("button", { name: "Rotate" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("The old key").selectOption("ends at once");
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Rotate" }).click();
+    const fresh = (await page.locator("code.once").textContent()) ?? "";
+    await press(page, "I have kept it");
+    await page.getByRole("link", { name: "Users", exact: true }).click();
+    await sees(page, "admin");
+    const says = async (of: string) =>
+      (await fetch(`${dashboard.server.url}/v1/secrets`, { headers: { authorization: `Bearer ${of}` } })).status;
+    expect([await says(key), await says(fresh)]).toEqual([401, 200]);
+  });
 });

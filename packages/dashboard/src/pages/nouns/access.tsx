@@ -17,6 +17,7 @@ import { Trouble } from "../../parts/trouble.js";
 import { useAction } from "../../parts/use-action.js";
 import { endpointsQuery, listQuery } from "../../queries.js";
 import { send } from "../../session.js";
+import { KeyRotation } from "./key-rotation.js";
 import { NounPage, Once } from "./list.js";
 import type { Noun } from "./noun.js";
 import { UserDeletion } from "./user-deletion.js";
@@ -48,14 +49,7 @@ const keys = {
   update: { schema: ApiKeyUpdate },
   controls: { scope: ScopeField },
   loss: () => "Calls with it are refused at once, and its open streams end within 5 seconds.",
-  Actions: ({ resource }) => (
-    <Rotation
-      verb="Rotate"
-      path={`/v1/apikeys/${resource.id}/rotate`}
-      field="key"
-      words="This is the new key, and it is shown once. The old one works for one more day."
-    />
-  ),
+  Actions: KeyRotation,
   Choice: WhoseKeys,
 } satisfies Noun<ApiKey>;
 
@@ -107,28 +101,12 @@ const users: Noun<User> = {
   },
   update: { schema: UserUpdate },
   Deletion: UserDeletion,
-  Actions: ({ resource }) => (
-    <Rotation
-      verb="New webhook secret"
-      path={`/v1/users/${resource.id}/webhook-secret/rotate`}
-      field="webhookSecret"
-      words="This secret signs the user's webhooks from now on, and is shown once. The old one also signs for one more day."
-    />
-  ),
+  Actions: NewWebhookSecret,
 };
 
-function Rotation({
-  verb,
-  path,
-  field,
-  words,
-}: {
-  readonly verb: string;
-  readonly path: string;
-  readonly field: string;
-  readonly words: string;
-}) {
-  const rotate = useAction(() => send<Record<string, unknown>>("POST", path));
+function NewWebhookSecret({ resource: { id } }: { readonly resource: User }) {
+  const rotate = useAction(() => send<{ webhookSecret: string }>("POST", `/v1/users/${id}/webhook-secret/rotate`));
+  const verb = "New webhook secret";
   return (
     <>
       <button type="button" className="small" disabled={rotate.isBusy} onClick={rotate.run}>
@@ -136,7 +114,13 @@ function Rotation({
       </button>
       <Trouble error={rotate.error} />
       <Modal title={verb} isOpen={rotate.result !== undefined} close={rotate.reset}>
-        {rotate.result && <Once words={words} text={String(rotate.result[field])} close={rotate.reset} />}
+        {rotate.result && (
+          <Once
+            words="This secret signs the user's webhooks from now on, and is shown once. The old one also signs for one more day."
+            text={rotate.result.webhookSecret}
+            close={rotate.reset}
+          />
+        )}
       </Modal>
     </>
   );
