@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { overflow, violations } from "../looks.js";
 import { sees, signIn, useDashboard } from "./visit.js";
 
-const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off" });
+const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off", MILLRACE_STOP_GRACE: "1" });
 let folder: string;
 let idle: string;
 beforeAll(async () => {
@@ -140,5 +140,23 @@ describe("An admin", () => {
     const says = async (of: string) =>
       (await fetch(`${dashboard.server.url}/v1/secrets`, { headers: { authorization: `Bearer ${of}` } })).status;
     expect([await says(key), await says(fresh)]).toEqual([401, 200]);
+  });
+});
+
+describe("A worker that does not end its job", () => {
+  it("is stopped now, and the job starts again on another", async () => {
+    const slow = dashboard.handler("export default () => new Promise((done) => setTimeout(done, 600_000));");
+    const of = { name: "slow", imageName: slow, isServerless: true };
+    const template = await dashboard.api("POST", "/v1/templates", of);
+    const fields = { name: "stuck", templateId: template.id, workersMax: 2 };
+    const { id } = await dashboard.api("POST", "/v1/endpoints", fields);
+    const job = await dashboard.api("POST", `/v2/${id}/run`, { input: {} });
+    const status = () => dashboard.api("GET", `/v2/${id}/status/${job.id}`);
+    await expect.poll(async () => (await status()).status, { timeout: 20_000 }).toBe("IN_PROGRESS");
+    const { workerId } = await status();
+    const page = await dashboard.visit(`/endpoints/${id}/workers`);
+    await press(page, "Stop");
+    await press(page, "Stop now");
+    await expect.poll(async () => (await status()).workerId, { timeout: 20_000 }).not.toBe(workerId);
   });
 });

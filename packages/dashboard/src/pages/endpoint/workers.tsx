@@ -31,7 +31,8 @@ export function Workers() {
       <p className="buttons">
         <Action verb="Replace all workers" act={() => send("POST", `/v1/endpoints/${endpointId}/restart`)} />
         <span className="note">
-          Idle ones at once, busy ones after their job. A worker that is stopped finishes its job first.
+          Idle ones at once, busy ones after their job. A worker that is stopped finishes its job first, unless it is
+          then stopped now: its job goes back to the queue.
         </span>
       </p>
       <Loaded query={workers} what="The workers" columns={6}>
@@ -85,7 +86,11 @@ const columnsOf = (endpointId: string, canPause: boolean): readonly Column<Worke
     of: ({ id, state, desiredStatus }) =>
       desiredStatus === "RUNNING" && (
         <span className="buttons">
-          {state !== "closing" && <Action verb="Stop" act={() => send("POST", `/v1/workers/${id}/stop`)} />}
+          {state === "closing" ? (
+            <Action verb="Stop now" act={() => send("POST", `/v1/workers/${id}/stop?now=true`)} />
+          ) : (
+            <Action verb="Stop" act={() => send("POST", `/v1/workers/${id}/stop`)} />
+          )}
           {state === "idle" && canPause && <Action verb="Pause" act={() => send("POST", `/v1/workers/${id}/pause`)} />}
         </span>
       ),
