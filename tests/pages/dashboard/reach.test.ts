@@ -160,3 +160,13 @@ describe("A worker that does not end its job", () => {
     await expect.poll(async () => (await status()).workerId, { timeout: 20_000 }).not.toBe(workerId);
   });
 });
+
+describe("On a phone", () => {
+  it("the outcome of a what-if can be read whole", async () => {
+    const endpoint = await makeEndpoint({ name: "replayed" });
+    await dashboard.api("POST", `/v2/${endpoint}/runsync`, { input: {} });
+    const page = await dashboard.visit(`/endpoints/${endpoint}/scaling`, { width: 360 });
+    const box = await page.getByText(/^1 job\. Workers started/).boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? 999)).toBeLessThanOrEqual(360);
+  });
+});

@@ -114,39 +114,41 @@ function Outcome({ jobs, present, changed }: ScalingReplay) {
     ["worker time", present.workerMs, changed.workerMs],
   ] as const;
   return (
-    <Scroll label="What other settings would have changed">
-      <table className="compare">
-        <caption className="note">
-          {jobs} {jobs === 1 ? "job" : "jobs"}. Workers started: {present.starts} with the present settings,{" "}
-          {changed.starts} with these.
-          {unrun > 0 && ` ${unrun} jobs would never run.`}
-        </caption>
-        <thead>
-          <tr>
-            <td />
-            <th scope="col" className="number">
-              Present settings
-            </th>
-            <th scope="col" className="number">
-              These
-            </th>
-            <th scope="col" className="number">
-              Difference
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([title, before, after]) => (
-            <tr key={title}>
-              <th scope="row">{title}</th>
-              <td className="number">{span(before)}</td>
-              <td className="number">{span(after)}</td>
-              <td className="number">{differenceOf(before, after)}</td>
+    <>
+      <p className="note">
+        {jobs} {jobs === 1 ? "job" : "jobs"}. Workers started: {present.starts} with the present settings,{" "}
+        {changed.starts} with these.
+        {unrun > 0 && ` ${unrun} jobs would never run.`}
+      </p>
+      <Scroll label="What other settings would have changed">
+        <table className="compare">
+          <thead>
+            <tr>
+              <td />
+              <th scope="col" className="number">
+                Present settings
+              </th>
+              <th scope="col" className="number">
+                These
+              </th>
+              <th scope="col" className="number">
+                Difference
+              </th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </Scroll>
+          </thead>
+          <tbody>
+            {rows.map(([title, before, after]) => (
+              <tr key={title}>
+                <th scope="row">{title}</th>
+                <td className="number">{span(before)}</td>
+                <td className="number">{span(after)}</td>
+                <td className="number">{differenceOf(before, after)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+    </>
   );
 }
 
