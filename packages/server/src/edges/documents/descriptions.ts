@@ -41,7 +41,7 @@ const jobWaiting = "Answers when the job is final or when `wait` (milliseconds) 
 const streaming = `Each chunk is handed out once to pollers, oldest first. As server-sent events every chunk has an id: send it back as
 \`Last-Event-ID\` to go on after it.`;
 const workerLog =
-  "Kept while the worker lives and for a day after its end, on the host that ran it: another server answers 409. Secrets are masked.";
+  "Kept while the worker lives and for a day after its end, on the host that ran it; 409 while that host's server does not answer. Secrets are masked.";
 
 /** What an operation's summary leaves open, by its operationId: who may call it, what it changes, when it is refused. */
 export const descriptions: Readonly<Record<string, string>> = {
