@@ -85,13 +85,17 @@ describe("millrace run --batch", () => {
     expect(exit).toBe(130);
     for (const mode of ["?25", "?7"])
       expect(screen.lastIndexOf(`\u001b[${mode}h`)).toBeGreaterThan(screen.lastIndexOf(`\u001b[${mode}l`));
+    const [before, advice] = screen.split("What was submitted goes on without you");
+    expect(before?.lastIndexOf("\u001b[?7h"), "its last words stand on lines of their own").toBeGreaterThan(0);
+    expect(advice).toContain("the same command again");
+    expect(stripVTControlCharacters(before ?? "")).toMatch(/ 0\/1 {2}0\.0 a second\s+\^C\s*\n$/);
   });
 
   it("shows on a terminal how far it is", async () => {
     inputs([{ n: 1 }, { n: 2 }]);
     const { exit, screen } = await onTerminal(words, { env: toServer(server), folder });
     expect(exit).toBe(0);
-    expect(stripVTControlCharacters(screen)).toMatch(/ 2\/2 {2}[\d.]+ a second {2}\S+ left/);
+    expect(stripVTControlCharacters(screen)).toMatch(/ 2\/2 {2}[\d.]+ a second {2}0 ms left/);
   });
 
   it.each([

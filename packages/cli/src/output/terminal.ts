@@ -1,5 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { styleText } from "node:util";
+import { span } from "@millrace/api/words";
 import { Presets, SingleBar } from "cli-progress";
 import type { Ora } from "ora";
 import { asCalled } from "../called.js";
@@ -20,6 +21,7 @@ export class Terminal {
   readonly #streams: Streams;
   readonly isJson: boolean;
   readonly #called: string;
+  #endBar = (): void => {};
 
   /** `name`: how `millrace` is called here. */
   constructor(streams: Streams, isJson: boolean, name = "millrace") {
@@ -70,6 +72,7 @@ export class Terminal {
 
   /** A remark for people, who may paste the commands in it; programs read the result alone. */
   readonly say = (text: string): void => {
+    this.#endBar(); // beside it, long lines would be cut
     this.#write(this.#streams.err, asCalled(text, this.#called));
   };
 
@@ -119,20 +122,23 @@ export class Terminal {
     const { err } = this.#streams;
     if (err.isTTY !== true || this.isJson) return { update: () => {}, end: () => {} };
     const beganAt = performance.now();
-    const rate = (now: number) => ((now - done) / Math.max(0.001, (performance.now() - beganAt) / 1_000)).toFixed(1);
-    const barsize = Math.min(40, Math.max(5, (err.columns || 80) - besideBar - 2 * `${total}`.length));
-    const format = "{bar} {value}/{total}  {rate} a second  {eta_formatted} left";
-    const bar = new SingleBar({ format, stream: err, hideCursor: true, barsize }, Presets.shades_classic);
-    const restore = () => bar.stop();
-    process.once("exit", restore); // an interrupted command leaves the terminal as it was
-    bar.start(total, done, { rate: "0" });
-    return {
-      update: (now) => bar.update(now, { rate: rate(now) }),
-      end: () => {
-        process.off("exit", restore);
-        bar.stop();
-      },
+    const beside = (now: number) => {
+      const perMs = (now - done) / Math.max(1, performance.now() - beganAt);
+      const left = perMs > 0 ? `${span((total - now) / perMs)} left` : ""; // before the first end nobody knows
+      return { rate: (perMs * 1_000).toFixed(1), left };
     };
+    const barsize = Math.min(40, Math.max(5, (err.columns || 80) - besideBar - 2 * `${total}`.length));
+    const format = "{bar} {value}/{total}  {rate} a second  {left}";
+    const bar = new SingleBar({ format, stream: err, hideCursor: true, barsize }, Presets.shades_classic);
+    const end = () => {
+      process.off("exit", end);
+      this.#endBar = () => {};
+      if (bar.isActive) bar.stop();
+    };
+    process.once("exit", end); // an interrupted command leaves the terminal as it was
+    this.#endBar = end;
+    bar.start(total, done, beside(done));
+    return { update: (now) => bar.update(now, beside(now)), end };
   }
 
   /** Coloured on a terminal, unless the user wants no colours; `on` is where it will be written. */

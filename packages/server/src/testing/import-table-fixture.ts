@@ -110,7 +110,11 @@ export const packageRules: Readonly<Record<string, readonly Rule[]>> = {
   server: serverRules,
   cli: [
     { who: /^output\/table$/, own: "everything", npm: ["cli-table3"] },
-    { who: /^output\/terminal$/, own: "everything", npm: ["@clack/prompts", "cli-progress", "ora"] },
+    {
+      who: /^output\/terminal$/,
+      own: "everything",
+      npm: ["@clack/prompts", "@millrace/api/words", "cli-progress", "ora"],
+    },
     { who: /^nouns\/resources$/, own: "everything", npm: ["fastest-levenshtein"] },
     { who: /^dev\/watch$/, own: "everything", npm: ["chokidar"] },
     { who: /^main$/, own: "everything", npm: ["@millrace/server"] },
