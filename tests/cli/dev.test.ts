@@ -117,6 +117,19 @@ describe("millrace dev", () => {
     expect(JSON.parse(whole.out)).toMatchObject({ status: "COMPLETED", output: "X" });
   });
 
+  it("leaves nothing behind of a job with --input that could not run", async (test) => {
+    write("handler.js", 'throw new Error("no weights here");');
+    expect(await run("dev", ".", "--input", '{"text":"first"}')).toMatchObject({ exit: 1, out: "" });
+    const going = startMillrace(test, ["dev", ".", "--input", '{"text":"second"}'], { folder });
+    await going.shows("did not start");
+    going.interrupt();
+    expect(await going.ended).toBe(130);
+    write("handler.js", handler("toUpperCase()"));
+    const { exit, err } = await run("dev", ".", "--input", '{"text":"third"}');
+    expect(exit).toBe(0);
+    expect(err.match(/│ shouting .*/g)).toEqual(["│ shouting third"]);
+  });
+
   it("runs the checks of a folder with --test, and says what came instead", async () => {
     write("handler.js", handler("toUpperCase()"));
     write("tests/a.json", '{"input":{"text":"a"},"output":"A"}');

@@ -50,11 +50,16 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
   tools.endsItself();
   const calls = openCalls({ url: engine.url, key: engine.key, from: "its data directory" });
   const served = new Served(calls, terminal, { handler, options, python, env: tools.env });
+  const submitted: string[] = [];
   const run = async (input: object): Promise<StatusBody> => {
     const { id } = await calls.call<StatusBody>("POST", `/v2/${served.endpoint}/run`, { input });
+    submitted.push(id);
     // nobody is there who would mend it
     return untilEnd(calls, terminal, served.endpoint, id, ({ waitReason }) => waitReason === "crash_looping");
   };
+  /** Cancels what has not ended: nobody waits for it any more, and it must not run with the next job. */
+  const withdraw = () =>
+    Promise.allSettled(submitted.map((id) => calls.call("POST", `/v2/${served.endpoint}/cancel/${id}`)));
   async function work(): Promise<Exit> {
     await served.save();
     if (checks) return (await runChecks(checks, terminal, run)) === 0 ? exits.done : exits.failed;
@@ -70,6 +75,7 @@ export async function dev(tools: Tools, terminal: Terminal, handler: HandlerFile
     return await Promise.race([work(), interrupted]);
   } finally {
     watching?.close();
+    await withdraw();
     await engine.stop();
   }
 }
