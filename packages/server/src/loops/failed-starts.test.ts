@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
 import type { LiveWorker } from "../memory/registry.js";
+import { restartWorkers } from "../operations/endpoints/releases.js";
 import { updateEndpoint } from "../operations/endpoints/save-endpoint.js";
 import { endWorker } from "../operations/workers/worker-life.js";
 import { Scene } from "../testing/scene-fixture.js";
@@ -117,6 +118,28 @@ describe("After a failed start", () => {
     await idle(workers()[0]!);
     await scene.advance(100);
     expect(workers()).toHaveLength(5);
+  });
+
+  it.each([
+    { of: "the same folder is not tried once its workers have gone", env: undefined, tried: 2, failedStarts: 3 },
+    { of: "another env is tried instead", env: { MODEL: "large" }, tried: 1, failedStarts: 0 },
+  ])("an earlier version of $of", async ({ env, tried, failedStarts }) => {
+    await scaled();
+    const first = await scene.submit(endpoint);
+    await scene.advance(50);
+    await scene.take(workers()[0]!);
+    await scene.done(workers()[0]!, first);
+    if (env) await updateEndpoint(scene.parts, scene.admin, endpoint, { env });
+    else await restartWorkers(scene.parts, scene.admin, endpoint.id, { isNow: true });
+    await endWorker(scene.parts, workers()[0]!, { code: 0 }, "it was replaced");
+    await scene.submit(endpoint);
+    for (let n = 0; n < 3; n++) {
+      while (workers().length === 0) await scene.advance(100);
+      await crash(workers()[0]!);
+    }
+    while (workers().length === 0) await scene.advance(100);
+    expect(workers()[0]!.row.version).toBe(tried);
+    expect(scene.now(endpoint)).toMatchObject({ version: 2, failedStarts });
   });
 
   it("a save of the endpoint ends the pause", async () => {

@@ -72,7 +72,7 @@ export class Endpoints {
 
   /**
    * Records how the start of a worker of this version went, for the endpoint as it was then. Three failures hold a
-   * version that never started well.
+   * version that never started well, if an earlier one may serve instead.
    */
   async noteStart({ no, version: present, provenVersion }: Endpoint, version: number, said: StartNote): Promise<void> {
     const { failedStarts, at, verdict } = said;
@@ -80,7 +80,7 @@ export class Endpoints {
     const endpoint = this.#byNo.get(no);
     if (endpoint?.version !== present) return;
     const isBad = failedStarts >= limits.crashLoopStarts && provenVersion > 0 && version > provenVersion;
-    const isHeld = isBad && !isPod(endpoint); // a pod is what its user saved last
+    const isHeld = isBad && said.isAlone !== true && !isPod(endpoint); // a pod is what its user saved last
     this.#put({
       ...endpoint,
       failedStarts: isHeld ? 0 : failedStarts,

@@ -40,6 +40,8 @@ export interface StartNote {
   readonly failedStarts: number;
   readonly at: number;
   readonly verdict?: string | undefined;
+  /** True if no earlier version could do better than the one that was tried. */
+  readonly isAlone?: boolean;
 }
 
 export interface TriedStart extends StartNote {

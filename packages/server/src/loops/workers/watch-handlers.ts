@@ -28,7 +28,7 @@ export function handlerWatch(needs: Watching): (now: number) => Promise<number |
   /** Ends a pause. The count of failures is kept: if this start fails too, the next pause is just as long. */
   async function endPause(endpoint: Endpoint): Promise<void> {
     const { no, failedStarts, verdict } = endpoint;
-    await needs.registry.noteStart(endpoint, servingVersion(endpoint), { failedStarts, at: 0, verdict });
+    await needs.registry.noteStart(endpoint, servingVersion(endpoint), { failedStarts, at: 0, verdict, isAlone: true });
     seen.delete(no);
     ended.set(no, (ended.get(no) ?? 0) + 1);
     needs.bell.ring(topics.demand(no));

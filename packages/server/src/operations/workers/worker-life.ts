@@ -7,6 +7,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import type { HeldJob } from "../../store/index.js";
 import { loseJob } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
+import { hasStandIn } from "./crash-pause.js";
 
 type Living = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit">;
 
@@ -227,7 +228,12 @@ async function noteFailedStart(needs: Living, worker: LiveWorker, verdict: strin
   const failedStarts = isSameStep ? before : before + 1;
   // compare the next failure with the last counted failure, or workers failing in turn would all belong to one step
   const at = isSameStep ? (endpoint.failedAt ?? needs.clock.now()) : needs.clock.now();
-  const note = { failedStarts, at, verdict: verdict.replaceAll("\0", "") };
+  const note = {
+    failedStarts,
+    at,
+    verdict: verdict.replaceAll("\0", ""),
+    isAlone: !(await hasStandIn(needs, endpoint)),
+  };
   await needs.registry.noteStart(endpoint, version, note);
   needs.emit({
     type: "worker.startFailed",
