@@ -127,6 +127,12 @@ describe("a worker that can't start says why", () => {
       reason: /handler\.ts:1:16: Unexpected end of file/,
     },
     {
+      it: "a syntax error in plain JavaScript",
+      file: "handler.js",
+      source: "const n = 1;\nexport default (input) => {\n  return input.text n;\n};\n",
+      reason: /handler\.js:3\n {2}return input\.text n;\n +\^\nSyntaxError: Unexpected identifier 'n'$/m,
+    },
+    {
       it: "a missing import",
       file: "handler.ts",
       source: 'import "nowhere";',

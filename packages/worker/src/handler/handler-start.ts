@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
@@ -14,6 +15,7 @@ const names = ["handler.ts", "handler.js", "handler.mjs"];
 const sdkUrl = new URL("../index.js", import.meta.url).href;
 const lastWordsMaxMs = 3_000;
 const reasonMaxLength = 1_000;
+const checkMaxMs = 3_000;
 
 interface HandlerModule {
   readonly handler: Handler | undefined;
@@ -29,7 +31,7 @@ export async function startHandler(location: string): Promise<void> {
   try {
     found = await load(file);
   } catch (error) {
-    return giveUp(`${file} could not be loaded: ${loadError(error)}`);
+    return giveUp(`${file} could not be loaded: ${loadError(error, file)}`);
   }
   // A module that calls serve() itself is already working.
   if (hasServed()) return;
@@ -93,14 +95,24 @@ function resolveOwnPackage(file: string): void {
 }
 
 /** The compiler's own messages if there are any, because they name file and line. */
-function loadError(error: unknown): string {
+function loadError(error: unknown, file: string): string {
   const { errors } = (error ?? {}) as {
     errors?: Array<{ text: string; location?: { file: string; line: number; column: number } | null }>;
   };
-  if (!Array.isArray(errors) || typeof errors[0]?.text !== "string") return readableError(error);
+  if (!Array.isArray(errors) || typeof errors[0]?.text !== "string")
+    return (error instanceof SyntaxError ? placeOf(file) : undefined) ?? readableError(error);
   return errors
     .map(({ text, location }) => (location ? `${location.file}:${location.line}:${location.column}: ${text}` : text))
     .join("\n");
+}
+
+/** Where a file's syntax is wrong, with the line itself: the error of an import does not say it. */
+function placeOf(file: string): string | undefined {
+  const { status, stderr } = spawnSync(process.execPath, ["--check", file], { encoding: "utf8", timeout: checkMaxMs });
+  const found = /^(.+:\d+)\n([\s\S]*?)\n(SyntaxError: .*)$/m.exec(stderr ?? "");
+  if (status !== 1 || !found) return undefined;
+  const [, place, source = "", words] = found;
+  return [place, ...source.split("\n").filter((line) => line.trim() !== ""), words].join("\n");
 }
 
 /** Reports the error in the log and to the server, and exits. */
