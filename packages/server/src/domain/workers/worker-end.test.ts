@@ -11,7 +11,16 @@ const of = (ended: Partial<Exit>, tail = "", worker: Partial<Worker> = {}) => {
 
 describe("The cause of a worker's end is recognised:", () => {
   it.each<[string, Partial<Exit>, string, ReturnType<typeof of>]>([
-    ["an exit", { code: 0 }, "", [undefined, "it ended with exit code 0"]],
+    ["an exit", { code: 2 }, "", [undefined, "it ended with exit code 2"]],
+    [
+      "the end of a program that serves nothing",
+      { code: 0 },
+      "",
+      [
+        undefined,
+        'it ended with exit code 0 before it was ready; a handler in Python ends with runpod.serverless.start({"handler": handler})',
+      ],
+    ],
     [
       "an exit at its start, with the last lines",
       { code: 1 },

@@ -33,14 +33,24 @@ export function endOf(worker: Worker, exit: Exit, lines: string): { readonly how
   const tail = lines.replace(sdkBanner, "").trimStart();
   const isOurs = worker.killAt !== undefined || worker.wanted === "stopped";
   const cause = exit.cause ?? causeOf(exit, tail, isOurs);
-  const plain = exit.note ?? (exit.signal === undefined ? byCode(exit.code) : `it was ended by ${exit.signal}`);
+  const plain =
+    exit.note ??
+    (exit.signal === undefined
+      ? byCode(exit.code, isOurs || worker.readyAt !== undefined)
+      : `it was ended by ${exit.signal}`);
   const words = cause === undefined || exit.cause !== undefined ? "" : causeWords[cause];
   const how = words === "" ? plain : `${plain}, ${words}`;
   const note = tail === "" ? how : `${how}: ${tail}`;
   return { how, exit: { ...exit, note, ...(cause === undefined ? {} : { cause }) } };
 }
 
-const byCode = (code: number | undefined) => `it ended with exit code ${code ?? "unknown"}`;
+function byCode(code: number | undefined, isExplained: boolean): string {
+  const words = `it ended with exit code ${code ?? "unknown"}`;
+  // a Python file that only defines its handler runs to its end
+  return code === 0 && !isExplained ? `${words} before it was ready; ${servesNothing}` : words;
+}
+
+const servesNothing = 'a handler in Python ends with runpod.serverless.start({"handler": handler})';
 
 function causeOf({ code, signal }: Exit, tail: string, isOurs: boolean): ExitCause | undefined {
   if (!isOurs && (signal === "SIGKILL" || code === 137)) return "memory";
