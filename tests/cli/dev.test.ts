@@ -194,11 +194,11 @@ describe("millrace dev", () => {
     write("handler.js", handler("toUpperCase()"));
     await start(test);
     for (const more of [[], ["--input", '{"text":"second"}']])
-      expect(await run("dev", ".", ...more)).toMatchObject({
+      expect(await millrace(["dev", ".", ...more], { folder, env: { MILLRACE_CLONE: "/src" } })).toMatchObject({
         exit: 1,
         out: "",
         err: expect.stringMatching(
-          /A millrace dev already serves .*shout: send its jobs there, or stop it first\.\s+cd /,
+          /A millrace dev already serves .*shout: send its jobs there, or stop it first\.\s+cd \S+ && npx --prefix \/src millrace run/,
         ),
       });
     expect(await run("run", "shout", '{"text":"first"}')).toMatchObject({ exit: 0, out: "FIRST\n" });

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { shellWord } from "../called.js";
+import { called, shellWord } from "../called.js";
 import { exits, Failure } from "../exit.js";
 import { makeFolder } from "../files.js";
 import type { Streams } from "../output/terminal.js";
@@ -50,7 +50,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
     const port = options.port ?? (await freePort());
     const { engine, said } = await startAt(port, options);
     if (engine) return engine;
-    if (said.includes("uses the data directory")) throw servedAlready(options.dataDir);
+    if (said.includes("uses the data directory")) throw servedAlready(options);
     // another program may have taken the port meanwhile
     if (options.port !== undefined || tries === triesMost || (await isFree(port)))
       throw new Failure(exits.failed, `The engine could not start: ${said}`);
@@ -139,12 +139,12 @@ function assertOwn(dataDir: string): void {
 }
 
 /** Why an engine cannot start whose folder has one already, and how to speak to that one. */
-function servedAlready(dataDir: string): Failure {
+function servedAlready({ dataDir, env }: EngineOptions): Failure {
   const folder = dirname(dataDir);
   return new Failure(
     exits.failed,
     `A millrace dev already serves ${folder}: send its jobs there, or stop it first.`,
-    `cd ${shellWord(folder)} && millrace run NAME INPUT`,
+    `cd ${shellWord(folder)} && ${called(env, folder)} run NAME INPUT`,
   );
 }
 
