@@ -250,6 +250,7 @@ describe("millrace dev", () => {
     [["dev", "handler.js", "--env", "nonsense"], "Write NAME=value"],
     [["dev", "handler.js", "--port", "none"], "Write a whole number"],
     [["dev", "handler.js", "--input", "[1]"], "must be a JSON object"],
+    [["dev", "handler.js", "--input", "inptu.json"], "inptu.json cannot be read: no such file"],
     [["dev", "handler.js", "--test", "tests"], "no .json files in"],
     [["dev", "handler.js", "--input", "{}", "--test", "tests"], "give one of them"],
   ])("%j is refused in words", async (words, why) => {

@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { count } from "../count.js";
@@ -72,9 +71,8 @@ interface Options {
   readonly verbose?: true;
 }
 
-/** A path stands for its file's content, with or without the @. */
-const asFile = (given: string): string =>
-  /^\s*[{[]|^-$|^@/.test(given) || !statSync(given, { throwIfNoEntry: false })?.isFile() ? given : `@${given}`;
+/** A path stands for its file's content, with or without the @; so does what cannot be a job's input. */
+const asFile = (given: string): string => (/^\s*[{[]|^-$|^@/.test(given) ? given : `@${given}`);
 
 function variable(given: string, before: Readonly<Record<string, string>>): Record<string, string> {
   const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(given) ?? [];
