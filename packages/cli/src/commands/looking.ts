@@ -99,9 +99,13 @@ export function lookingCommands(program: Command, tools: Tools): void {
     .addHelpText("after", examples("millrace rollback shout 3"))
     .action(async (given: string, version: string, _: object, command: Command) => {
       const calls = tools.calls(command);
-      const path = `/v1/endpoints/${await endpointId(calls, given)}/releases/${encodeURIComponent(version)}/rollback`;
-      const endpoint = await hinted(calls.call<Endpoint>("POST", path), `millrace releases ${shellWord(given)}`);
-      tools.terminal(command).result(endpoint, `Version ${endpoint.version} has what version ${version} had.`);
+      const path = `/v1/endpoints/${await endpointId(calls, given)}/releases`;
+      const rollback = `${path}/${encodeURIComponent(version)}/rollback`;
+      const endpoint = await hinted(calls.call<Endpoint>("POST", rollback), `millrace releases ${shellWord(given)}`);
+      const releases = await calls.call<ReleaseView[]>("GET", path);
+      const { imageName = "" } = releases.find((each) => each.version === endpoint.version) ?? {};
+      const files = imageName.startsWith("/") ? ` The files in ${imageName} stay as they are now.` : "";
+      tools.terminal(command).result(endpoint, `Version ${endpoint.version} has what version ${version} had.${files}`);
     });
 }
 

@@ -36,6 +36,7 @@ export const clusters = {
   podLookMs: 15 * second, // a pod that is awaited is looked at this often, in case the watch misses it
   podGoneMs: minute, // to wait for a pod of the same name to go
   podPullMs: 30 * second, // pull errors that last this long fail a start: the kubelet has retried by then
+  podToldMs: 3 * second, // a node says within a second or two that a container runs
   podLogBackMs: minute, // how far a node's clock may be set back before lines that nobody has followed are missed
   podLogSoughtLines: 10_000, // of a kept log, to find the last one that has the cluster's own time
   podLogLastTries: 3, // to read what a pod that has ended has said

@@ -111,6 +111,7 @@ export class KubernetesProvider implements Provider<ImageSpec> {
         starting,
         said: this.#said,
         pullMs,
+        lastWords: (ending, pod) => this.#follow(ending, pod).then(() => this.#logEnded(workerId)),
       }).run();
       await this.#follow(seen);
       return handleOf(workerId, seen, await this.#canFreeze(seen));
@@ -205,11 +206,9 @@ export class KubernetesProvider implements Provider<ImageSpec> {
   async forget(workerId: string): Promise<void> {
     const pod = await this.#pods.find(workerId);
     if (pod && !isOver(seenPod(pod)) && seenPod(pod).isRunning) return;
-    const log = this.#logs.get(workerId);
-    log?.end();
     // what cannot be read now never can be: its node is gone
-    await this.#logEnded(log);
-    log?.leave();
+    await this.#logEnded(workerId);
+    this.#logs.get(workerId)?.leave();
     if (pod) await this.#pods.remove(workerId, pod.metadata?.uid);
     this.#logs.delete(workerId);
     for (const each of [this.#killed, this.#ends, this.#hidden, this.#freezable]) each.delete(workerId);
@@ -254,15 +253,15 @@ export class KubernetesProvider implements Provider<ImageSpec> {
 
   /** Reports an end once the log is complete. */
   async #report(workerId: string): Promise<void> {
-    const log = this.#logs.get(workerId);
-    log?.end();
-    await this.#logEnded(log);
+    await this.#logEnded(workerId);
     this.#tell(workerId);
   }
 
-  /** Waits for the end of a log, for a while. */
-  async #logEnded(log: PodLog | undefined): Promise<void> {
+  /** Waits for a while for the rest of a worker's log, of which no more comes. */
+  async #logEnded(workerId: string): Promise<void> {
+    const log = this.#logs.get(workerId);
     if (!log) return;
+    log.end();
     const isLate = new AbortController();
     await Promise.race([log.complete, realTime.sleep(limits.podLogsMs, isLate.signal)]);
     isLate.abort();

@@ -96,7 +96,8 @@ export class PodLog {
         if (wasOver) return;
         ms = limits.logPassMs;
       } catch (error) {
-        if (isGone(error)) return;
+        // a container that has not run by the end of its pod never does: 400
+        if (isGone(error) || (wasOver && statusOf(error) === 400)) return;
         ms = Math.min(ms * 2, limits.clusterRetryMsMax); // its node may be gone
       }
       // a followed log ends when its kubelet starts again, too

@@ -59,7 +59,7 @@ it("A secret that a quota refuses is waited for in growing pauses, though its po
     untilGone: async () => true,
   };
   const starting = { note: (words: string) => void notes.push(words), reached: () => {}, signal: wanted.signal };
-  const others = { starting, said: saying(), pullMs: 60_000 };
+  const others = { starting, said: saying(), pullMs: 60_000, lastWords: async () => {} };
   const start = new PodStart(pods as unknown as Pods, {} as PodWatch, spec, others);
   await expect(start.run()).rejects.toThrow("it is not wanted any more");
   expect(pods.make).toHaveBeenCalledTimes(5);
@@ -95,7 +95,7 @@ it("A claim that has gone while its pod waits is made again", async () => {
   };
   const watch = { get: () => undefined, next: async () => false };
   const starting = { note: (words: string) => void notes.push(words), reached: () => {}, signal: wanted.signal };
-  const others = { starting, said: saying(), pullMs: 60_000 };
+  const others = { starting, said: saying(), pullMs: 60_000, lastWords: async () => {} };
   const start = new PodStart(pods as unknown as Pods, watch as unknown as PodWatch, spec, others);
   expect(await start.run()).toMatchObject({ uid: "u1", isRunning: true });
   expect(pods.ensureClaims).toHaveBeenCalledTimes(1);
@@ -118,7 +118,12 @@ it("What a node says of a pod that does not get on is told after a while", async
   };
   const watch = { get: () => undefined, next };
   const starting = { note: (words: string) => void notes.push(words), reached: () => {}, signal: wanted.signal };
-  const others = { starting, said: saying("MountVolume.SetUp failed:\n no such share"), pullMs: 60_000 };
+  const others = {
+    starting,
+    said: saying("MountVolume.SetUp failed:\n no such share"),
+    pullMs: 60_000,
+    lastWords: async () => {},
+  };
   const start = new PodStart(pods as unknown as Pods, watch as unknown as PodWatch, spec, others);
   await expect(start.run()).rejects.toThrow("it is not wanted any more");
   expect(notes).toEqual([

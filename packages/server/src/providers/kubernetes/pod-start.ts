@@ -17,6 +17,9 @@ interface Said {
   readonly nodes: PodEvents;
 }
 
+/** Keeps what a pod has said that is about to be removed. */
+type LastWords = (seen: SeenPod, pod: Pod) => Promise<void>;
+
 /** One worker's start: from its pod's making until it runs. */
 export class PodStart {
   readonly #pods: Pods;
@@ -25,6 +28,7 @@ export class PodStart {
   readonly #starting: Starting;
   readonly #said: Said;
   readonly #patience: Patience;
+  readonly #lastWords: LastWords;
   /** Of the pod that this start has made last. */
   #uid: string | undefined;
   /** Whether that pod has a node. */
@@ -40,7 +44,7 @@ export class PodStart {
     pods: Pods,
     watch: PodWatch,
     spec: ImageSpec,
-    { starting, said, pullMs }: { starting: Starting; said: Said; pullMs: number },
+    { starting, said, pullMs, lastWords }: { starting: Starting; said: Said; pullMs: number; lastWords: LastWords },
   ) {
     this.#pods = pods;
     this.#watch = watch;
@@ -48,6 +52,7 @@ export class PodStart {
     this.#starting = starting;
     this.#said = said;
     this.#patience = new Patience(spec.from, pullMs);
+    this.#lastWords = lastWords;
   }
 
   /**
@@ -103,8 +108,25 @@ export class PodStart {
     const pod = this.#uid === undefined ? undefined : await this.#pods.find(workerId);
     if (pod?.metadata?.uid !== this.#uid || !pod) return;
     const seen = seenPod(pod);
+    if (this.#starting.signal.aborted && seen.isScheduled)
+      await this.#lastWords(await this.#untilTold(seen), pod).catch(() => {});
     if (isOver(seen)) await this.#pods.remove(workerId, this.#uid);
     else await this.#pods.kill(workerId, this.#uid, seen);
+  }
+
+  /**
+   * The pod once its node says that it runs, for a short while: it may have run a job before, and is not asked for its
+   * log until then.
+   */
+  async #untilTold(seen: SeenPod): Promise<SeenPod> {
+    const late = realTime.abortAfter(limits.podToldMs);
+    let latest = seen;
+    while (!late.aborted && !latest.isRunning && !isOver(latest)) {
+      await this.#watch.next(seen.workerId, limits.podToldMs, late);
+      const told = this.#watch.get(seen.workerId);
+      if (told?.uid === seen.uid) latest = told;
+    }
+    return latest;
   }
 
   /** Makes the pod and waits until it runs; undefined if the cluster has ended it before. */
