@@ -9,6 +9,7 @@ import type { PodEvents } from "./pod-events.js";
 import { PodStart } from "./pod-start.js";
 import type { PodWatch } from "./pod-watch.js";
 import { type Pods, SecretRefused } from "./pods.js";
+import { type SeenPod, seenPod } from "./seen-pod.js";
 
 const spec: ImageSpec = {
   workerId: "worker00000001",
@@ -101,6 +102,39 @@ it("A claim that has gone while its pod waits is made again", async () => {
   expect(pods.ensureClaims).toHaveBeenCalledTimes(1);
 });
 
+it.each([
+  ["runs", { running: {} }],
+  ["has run", { terminated: { exitCode: 0 } }],
+  ["has not run in time", undefined],
+])("Of a pod whose start is given up, what it has said is kept once its node says that it %s", async (_, state) => {
+  const pod: Pod = { ...podOf(spec, settings), metadata: { ...podOf(spec, settings).metadata, uid: "u1" } };
+  const placed: Pod = { ...pod, spec: { ...pod.spec!, nodeName: "n1" }, status: { phase: "Pending" } };
+  const container = { name: "worker", image: "i", imageID: "sha256:1", ready: false, restartCount: 0 };
+  const told = state && { ...placed, status: { phase: "Running", containerStatuses: [{ ...container, state }] } };
+  const done: string[] = [];
+  const pods = {
+    make: async () => placed,
+    find: async () => placed,
+    kill: async () => done.push("killed"),
+    volumeTrouble: async () => undefined,
+  };
+  const clock = vi.spyOn(realTime, "monotonicMs").mockReturnValue(0);
+  let looks = 0;
+  const next = async (_: string, ms: number) => {
+    wanted.abort();
+    if (looks++ > 0 && !told) clock.mockReturnValue(realTime.monotonicMs() + ms);
+    return true;
+  };
+  const watch = { get: () => (looks > 1 && told ? seenPod(told) : undefined), next };
+  const starting = { note: () => {}, reached: () => {}, signal: wanted.signal };
+  const lastWords = async (seen: SeenPod) => void done.push(`kept, running: ${seen.isRunning}`);
+  const others = { starting, said: saying(), pullMs: 60_000, lastWords };
+  const start = new PodStart(pods as unknown as Pods, watch as unknown as PodWatch, spec, others);
+  await expect(start.run()).rejects.toThrow("it is not wanted any more");
+  const isRunning = state !== undefined && "running" in state;
+  expect(done).toEqual([`kept, running: ${isRunning}`, "killed"]);
+});
+
 it("What a node says of a pod that does not get on is told after a while", async () => {
   const at = vi.spyOn(realTime, "monotonicMs").mockReturnValue(0);
   const pod: Pod = { ...podOf(spec, settings), metadata: { ...podOf(spec, settings).metadata, uid: "u1" } };
@@ -111,8 +145,8 @@ it("What a node says of a pod that does not get on is told after a while", async
     kill: async () => true,
     volumeTrouble: async () => undefined,
   };
-  const next = async () => {
-    at.mockReturnValue(notes.length * limits.podSlowMs);
+  const next = async (_: string, ms: number) => {
+    at.mockReturnValue(wanted.signal.aborted ? realTime.monotonicMs() + ms : notes.length * limits.podSlowMs);
     if (notes.length === 2) wanted.abort();
     return false;
   };

@@ -20,6 +20,8 @@ interface Said {
 /** Keeps what a pod has said that is about to be removed. */
 type LastWords = (seen: SeenPod, pod: Pod) => Promise<void>;
 
+const unending = new AbortController().signal;
+
 /** One worker's start: from its pod's making until it runs. */
 export class PodStart {
   readonly #pods: Pods;
@@ -119,10 +121,11 @@ export class PodStart {
    * log until then.
    */
   async #untilTold(seen: SeenPod): Promise<SeenPod> {
-    const late = realTime.abortAfter(limits.podToldMs);
+    const until = realTime.monotonicMs() + limits.podToldMs;
     let latest = seen;
-    while (!late.aborted && !latest.isRunning && !isOver(latest)) {
-      await this.#watch.next(seen.workerId, limits.podToldMs, late);
+    for (let ms: number = limits.podToldMs; ms > 0 && !latest.isRunning && !isOver(latest); ) {
+      await this.#watch.next(seen.workerId, ms, unending);
+      ms = until - realTime.monotonicMs();
       const told = this.#watch.get(seen.workerId);
       if (told?.uid === seen.uid) latest = told;
     }
