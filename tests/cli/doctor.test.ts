@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freePort, startServer, type TestServer } from "../harness.js";
-import { millrace, toServer } from "./millrace.js";
+import { millrace, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -43,6 +43,18 @@ it("What is missing is named with the command that mends it, and is no failure",
   });
   expect(found.server).toMatchObject({ is: "missing", mend: "npm start" });
   for (const each of Object.values(found)) expect(each.is === "fine").toBe(each.mend === undefined);
+});
+
+it("In a narrow terminal what is said is wrapped between words, and commands to paste stay whole", async (test) => {
+  const env = { ...config(), NO_COLOR: "1", DOCKER_HOST: `unix://${folder}/a-long-name-of-a/socket-that-is/none.sock` };
+  const shown = startOnTerminal(test, ["doctor"], { env, folder, columns: 60 });
+  await shown.ended;
+  const lines = shown.screen().split(/\r*\n/);
+  const commands = lines.filter((line) => /^ {14}(sudo|npm|npx|millrace) /.test(line));
+  expect(commands.length).toBeGreaterThan(0);
+  for (const line of lines.filter((each) => !commands.includes(each) && !each.includes(folder)))
+    expect(line.length).toBeLessThanOrEqual(60);
+  expect(lines.join(" ").replace(/\s+/g, " ")).toMatch(/images as workers, and pods, need one/);
 });
 
 it("A port that another program has, and a key that is refused, are failures", async (test) => {

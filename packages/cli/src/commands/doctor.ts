@@ -3,7 +3,11 @@ import { asCalled, called } from "../called.js";
 import { examples } from "../examples.js";
 import { exits } from "../exit.js";
 import { jsonNote } from "../json-note.js";
+import { inLines } from "../output/plain.js";
 import type { Tools } from "../tools.js";
+
+/** Before the lines of a finding after its first. */
+const before = " ".repeat(14);
 
 /** The command that says what is missing on this machine. */
 export function doctorCommand(program: Command, tools: Tools): void {
@@ -25,8 +29,10 @@ export function doctorCommand(program: Command, tools: Tools): void {
       else
         for (const { what, is, words, mend } of findings) {
           const [style, mark] = marks[is];
-          terminal.print(`  ${terminal.styled(style, mark)} ${what.padEnd(9)} ${words}`);
-          if (mend !== undefined) terminal.print(`              ${asCalled(mend, called(tools.env, tools.folder))}`);
+          const width = tools.streams.out.isTTY === true ? terminal.columns - before.length : Number.POSITIVE_INFINITY;
+          const said = inLines(words.split(" "), width).join(`\n${before}`);
+          terminal.print(`  ${terminal.styled(style, mark)} ${what.padEnd(9)} ${said}`);
+          if (mend !== undefined) terminal.print(`${before}${asCalled(mend, called(tools.env, tools.folder))}`);
         }
       tools.end(findings.some(({ is }) => is === "wrong") ? exits.failed : exits.done);
     });

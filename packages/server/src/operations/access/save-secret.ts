@@ -89,8 +89,8 @@ function checkValue(value: string): void {
 }
 
 /**
- * Changes the fields that are given; null takes the description away. Workers that have the old value keep it until they end. Endpoints whose workers
- * failed with it try again at once.
+ * Changes the fields that are given; null takes the description away. Workers that have the old value keep it until they
+ * end. Endpoints whose workers failed with it try again at once.
  */
 export function updateSecret(
   needs: Saving,
