@@ -1,4 +1,4 @@
-// Texts of others, as a terminal may show them.
+// Texts that a terminal shows and does not obey, and that fit its width.
 
 /** A text that a terminal shows and does not obey; what turns the direction of the rest is shown as well. */
 export const harmless = (text: string): string =>

@@ -1,6 +1,9 @@
 import { inWords, isSecret } from "./schema.js";
 
-/** Which of the named fields differ, as they were and as they are. Variables of an environment stand one by one; secrets are not shown. */
+/**
+ * Which of the named fields differ, as they were and as they are. Variables of an environment stand one by one; secrets are
+ * not shown.
+ */
 export function Changes({
   before,
   after,

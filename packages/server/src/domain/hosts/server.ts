@@ -11,8 +11,8 @@ export interface ServerAddress {
 }
 
 /**
- * A server's report to the other servers: its machine's host, what waits and runs at its gate, the address where they reach it, the clusters
- * that it reaches, in order of preference, and how many changes it has made that dashboards show.
+ * A server's report to the other servers: its machine's host, what waits and runs at its gate, the address where they
+ * reach it, the clusters that it reaches, in order of preference, and how many changes it has made that dashboards show.
  */
 export interface ServerReport {
   readonly hostNo?: number;

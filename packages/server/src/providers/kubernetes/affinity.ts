@@ -39,7 +39,10 @@ function podAffinityOf({ mounts }: ImageSpec, added?: PodAffinity): PodAffinity 
   return { ...added, [wish]: [...(added?.[wish] ?? []), ...weighted] };
 }
 
-/** Nodes with one of the GPU types, the first ones preferred, whose driver is new enough, of those that the operator allows. */
+/**
+ * Of the nodes that the operator allows, those that have one of the GPU types, the first ones preferred, and a driver that
+ * is new enough.
+ */
 function nodeAffinityOf({ gpuWish }: ImageSpec, { gpuLabel }: NodeSettings, added?: NodeAffinity) {
   if (gpuWish === undefined || gpuWish.count === 0) return undefined;
   const types = gpuWish.types.map(labelOf);
@@ -68,10 +71,10 @@ function nodeAffinityOf({ gpuWish }: ImageSpec, { gpuLabel }: NodeSettings, adde
   };
 }
 
-/** The labels in which NVIDIA's feature discovery says which CUDA version a node's driver supports, and their older names. */
+/** Where NVIDIA's feature discovery says which CUDA version a node's driver supports: the label, and its older name. */
 const cudaLabels = ["nvidia.com/cuda.runtime-version", "nvidia.com/cuda.runtime"] as const;
 
-/** Nodes whose driver supports a CUDA version such as 12.8: those of which either is known, and those that are not labelled. */
+/** Nodes whose driver supports a CUDA version such as 12.8, and nodes whose labels do not say what theirs supports. */
 function newEnough(version: string): NodeSelectorRequirement[][] {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const above = (key: string, value: number) => ({ key, operator: "Gt", values: [String(value)] });

@@ -74,14 +74,13 @@ it.each<[string, RequestListener, RegExp]>([
 it("ends when its reader has gone", async () => {
   const leaving = new AbortController();
   let hasGone = false;
-  const reading = read(
-    ({ socket }, reply) => {
-      socket.once("close", () => (hasGone = true));
-      reply.write(said(line(1)));
-      setTimeout(() => leaving.abort(), 50);
-    },
-    { follow: true, signal: leaving.signal },
-  );
+  const keeping = await keeper(({ socket }, reply) => {
+    socket.once("close", () => (hasGone = true));
+    reply.write(said(line(1)));
+  });
+  const reading = (async () => {
+    for await (const _ of logsFrom(keeping, "w1", { follow: true, signal: leaving.signal })) leaving.abort();
+  })();
   await expect(reading).rejects.toThrow(/abort/i);
   await expect.poll(() => hasGone).toBe(true);
 });

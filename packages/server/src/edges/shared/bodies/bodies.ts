@@ -4,8 +4,9 @@ import type { ApiKey } from "../../../domain/access/key.js";
 import { bodyTooLarge } from "../../../errors.js";
 import { ArrivingText, Joined, type ReceivedText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
-import { CountedBody, type Sender, tooManyBodies } from "./body-account.js";
+import { CountedBody, type Sender } from "./body-account.js";
 import { readPace } from "./pace.js";
+import { tooManyBodies } from "./refuse-unread.js";
 
 declare module "fastify" {
   interface FastifyRequest {

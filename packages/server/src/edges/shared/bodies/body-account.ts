@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
 import { realTime, type Timer } from "../../../clock.js";
-import { Refusal } from "../../../errors.js";
 import type { ArrivingText } from "../../../json/json.js";
 import { limits } from "../../../limits/index.js";
 import type { Reading } from "./pace.js";
@@ -69,11 +68,6 @@ const stalled: Record<Sender, Unread> = { clients: "ERR_HTTP_REQUEST_TIMEOUT", w
 
 /** The bytes of bodies counted now. */
 export const bodyBytesHeld = (sender: Sender): number => accounts[sender].bytes;
-
-export const tooManyBodies = () =>
-  new Refusal("UNAVAILABLE", "Too many large bodies are on their way; try again in a second.", {
-    retryAfterSeconds: 1,
-  });
 
 /** The bytes that a request's body counts for and holds until it is released. */
 export class CountedBody implements Reading {

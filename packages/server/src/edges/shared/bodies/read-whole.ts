@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { Joined } from "../../../json/json.js";
-import { CountedBody, tooManyBodies } from "./body-account.js";
+import { CountedBody } from "./body-account.js";
+import { tooManyBodies } from "./refuse-unread.js";
 
 /** Callbacks for a body read whole. */
 export interface Whole {

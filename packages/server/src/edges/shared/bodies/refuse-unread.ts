@@ -6,12 +6,15 @@ import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 import { jsonHeaders, refusalText } from "../replies/replies.js";
 
+export function tooManyBodies(): Refusal {
+  const words = "Too many large bodies are on their way; try again in a second.";
+  return new Refusal("UNAVAILABLE", words, { retryAfterSeconds: 1 });
+}
+
 const unread = {
   HPE_HEADER_OVERFLOW: new Refusal("HEADERS_TOO_LARGE", "The request's headers are too large or too many."),
   ERR_HTTP_REQUEST_TIMEOUT: new Refusal("REQUEST_TIMEOUT", "The request took too long to arrive."),
-  BODY_HELD_UP: new Refusal("UNAVAILABLE", "Too many large bodies are on their way; try again in a second.", {
-    retryAfterSeconds: 1,
-  }),
+  BODY_HELD_UP: tooManyBodies(),
   RESULT_STALLED: new Refusal("UNAVAILABLE", "The result took too long to arrive; send it again."),
 } as const;
 /** Why a request could not be read. */
