@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
-import { journal, makeEndpoint, startServer, type TestServer } from "../harness.js";
+import { call, journal, makeEndpoint, startServer, type TestServer } from "../harness.js";
 import { millrace, onTerminal, startMillrace, toServer } from "./millrace.js";
 
 let server: TestServer;
@@ -104,6 +104,17 @@ describe("millrace run --batch", () => {
   ])("refuses %j before anything is submitted", async (text, why) => {
     writeFileSync(join(folder, "inputs.jsonl"), text);
     expect(await run()).toMatchObject({ exit: 2, err: expect.stringMatching(why) });
+  });
+
+  it("runs its jobs with the policy that is asked for", async () => {
+    inputs([{ n: 1 }, { n: 2 }]);
+    expect(await run("--execution-timeout", "60000")).toMatchObject({ exit: 0 });
+    const { body: endpoints } = await call(server, "GET", "/v1/endpoints");
+    for (const { id } of results()) {
+      const { body: story } = await call(server, "GET", `/v1/endpoints/${endpoints[0].id}/jobs/${id}`);
+      expect(story.executionTimeoutMs).toBe(60_000);
+    }
+    expect(await run("--ttl", "1")).toMatchObject({ exit: 2, err: expect.stringContaining("--ttl must be") });
   });
 
   it("needs a file for the results, and one that is there for the inputs", async () => {

@@ -120,6 +120,20 @@ describe("millrace run", () => {
     rmSync(folder, { recursive: true });
   });
 
+  it("submits with a policy and a webhook", async () => {
+    const policy = ["--execution-timeout", "60000", "--ttl", "600000", "--low-priority"];
+    const { out } = await run("run", "idle", "--no-wait", "--webhook", "http://127.0.0.1:9/hook", ...policy);
+    const { body: endpoints } = await call(server, "GET", "/v1/endpoints");
+    const { id } = endpoints.find(({ name }: { name: string }) => name === "idle");
+    const { body: story } = await call(server, "GET", `/v1/endpoints/${id}/jobs/${out.trim()}`);
+    expect(story).toMatchObject({ executionTimeoutMs: 60_000, lowPriority: true, webhook: "http://127.0.0.1:9/hook" });
+    expect(Date.parse(story.expiresAt) - Date.parse(story.createdAt)).toBe(600_000);
+    await run("cancel", "idle", out.trim());
+    const refused = await run("run", "idle", "--ttl", "5s");
+    expect(refused).toMatchObject({ exit: 2, out: "" });
+    expect(refused.err).toContain("--ttl must be whole milliseconds, from 10000 to 604800000.");
+  });
+
   it("ends with 1 and the error if the job fails; --json prints the whole status either way", async () => {
     const failed = await run("run", "shout", '{"fail":true}');
     expect(failed).toMatchObject({ exit: 1, out: "", err: expect.stringMatching(/FAILED.*no such text/) });

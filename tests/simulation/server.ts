@@ -11,7 +11,7 @@ import type { Ids } from "../../packages/server/src/ids.js";
 import { limits } from "../../packages/server/src/limits/index.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../../packages/server/src/loops/expire-jobs.js";
 import { type Loop, runLoop } from "../../packages/server/src/loops/loop.js";
-import { scaleLoop } from "../../packages/server/src/loops/scale.js";
+import { scaleLoop } from "../../packages/server/src/loops/scaling/scale.js";
 import { deliverWebhooksLoop } from "../../packages/server/src/loops/webhooks/deliver-webhooks.js";
 import { tendWorkersLoop } from "../../packages/server/src/loops/workers/tend-workers.js";
 import { watchWorkersLoop } from "../../packages/server/src/loops/workers/watch-workers.js";

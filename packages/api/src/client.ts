@@ -1,5 +1,7 @@
+import type { Static } from "typebox";
 import type { ErrorBody } from "./errors.js";
 import type { HealthBody, StatusBody, Submission } from "./jobs.js";
+import type { Problem } from "./v2/problems.js";
 
 export { eventsOf, type SentEvent } from "./sent-events.js";
 
@@ -8,8 +10,9 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string;
-  constructor(status: number, body: ErrorBody) {
-    super(body.error);
+  /** From the body of an error reply: REST v2's management has one of its own. */
+  constructor(status: number, body: ErrorBody | Static<typeof Problem>) {
+    super("detail" in body ? body.detail : body.error);
     this.status = status;
     this.code = body.code;
     this.requestId = body.requestId;

@@ -20,10 +20,10 @@ export type Policy = Static<typeof Policy>;
 /** Storage settings passed to the worker; further string fields are passed too. */
 export const S3Config = Type.Object(
   {
-    accessId: Type.Optional(Type.String()),
-    accessSecret: Type.Optional(Type.String()),
-    bucketName: Type.Optional(Type.String()),
-    endpointUrl: Type.Optional(Type.String()),
+    accessId: Type.Optional(Type.String({ description: "The access key's id." })),
+    accessSecret: Type.Optional(Type.String({ description: "Its secret, which is masked in logs." })),
+    bucketName: Type.Optional(Type.String({ description: "The bucket for the handler's files." })),
+    endpointUrl: Type.Optional(Type.String({ description: "The storage's URL, such as https://s3.example.com." })),
   },
   { additionalProperties: Type.String() },
 );

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { StatusBody } from "@millrace/api";
+import type { StatusBody, Submission } from "@millrace/api";
 import { jobErrorOf, span } from "@millrace/api/words";
 import type { Calls } from "./calls.js";
 import { type Exit, exits, Failure } from "./exit.js";
@@ -65,9 +65,9 @@ export async function ended(calls: Calls, endpoint: string, job: string): Promis
 }
 
 /** Submits a job, however long the queue or the rate is full. The same idempotency key leads to the same job. */
-export function submitted(calls: Calls, endpoint: string, input: object, key?: string): Promise<StatusBody> {
+export function submitted(calls: Calls, endpoint: string, job: Submission, key?: string): Promise<StatusBody> {
   const headers = key === undefined ? {} : { "idempotency-key": key };
-  return patiently(() => calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, { input }, headers));
+  return patiently(() => calls.call<StatusBody>("POST", `/v2/${endpoint}/run`, job, headers));
 }
 
 /** Before what was refused for now is tried again. */

@@ -91,4 +91,6 @@ export interface Delivery {
 
 /** A list of the management API. */
 export const listQuery = <T>(path: string) => read<T[]>(["list", path], path);
+/** The templates that endpoints can be made from: one's own, and those that others share. */
+export const templatesQuery = listQuery<Template>("/v1/templates?includePublicTemplates=true");
 export const pageQuery = <T>(path: string) => read<T>(["page", path], path);

@@ -57,6 +57,7 @@ const overview = createRoute({
 const newEndpoint = createRoute({
   getParentRoute: () => frame,
   path: "/endpoints/new",
+  validateSearch: texts("template"),
   component: lazyRouteComponent(() => import("./pages/new-endpoint.js"), "NewEndpoint"),
 });
 
@@ -120,7 +121,7 @@ const tryIt = createRoute({
 type Resources = typeof import("./pages/nouns/resources.js");
 type Access = typeof import("./pages/nouns/access.js");
 const noun = <const Path extends string>(path: Path, component: ReturnType<typeof lazyRouteComponent>) =>
-  createRoute({ getParentRoute: () => frame, path, validateSearch: texts("open", "sort"), component });
+  createRoute({ getParentRoute: () => frame, path, validateSearch: texts("open", "sort", "sharedSort"), component });
 const resource = (name: keyof Resources) => lazyRouteComponent(() => import("./pages/nouns/resources.js"), name);
 const access = (name: keyof Access) => lazyRouteComponent(() => import("./pages/nouns/access.js"), name);
 
@@ -156,7 +157,7 @@ const server = createRoute({
 const audit = createRoute({
   getParentRoute: () => frame,
   path: "/audit",
-  validateSearch: texts("action", "resource", "open"),
+  validateSearch: texts("action", "resource", "user", "key", "since", "until", "open"),
   component: lazyRouteComponent(() => import("./pages/audit.js"), "Audit"),
 });
 

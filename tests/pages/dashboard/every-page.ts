@@ -98,7 +98,7 @@ export const mainPages: readonly PageCase[] = [
     path: () => "/endpoints/new",
     full: "unless you choose one below.",
     empty: "A container image, or a folder on the server's machine",
-    reads: /\/v1\/templates$/,
+    reads: /\/v1\/templates\?/,
   },
   {
     name: "Templates",

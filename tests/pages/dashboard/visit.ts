@@ -120,3 +120,18 @@ export async function signIn(page: Page, key: string): Promise<void> {
 
 /** Waits until the page shows a text. */
 export const sees = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+
+/** Presses a button. */
+export const press = (page: Page, name: string): Promise<void> =>
+  page.getByRole("button", { name, exact: true }).click();
+
+/** Makes an endpoint of a folder with a handler, and returns its id. */
+export async function makeEndpoint(
+  { api }: Dashboard,
+  folder: string,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const of = { name: `template of ${fields.name}`, imageName: folder, isServerless: true };
+  const template = await api("POST", "/v1/templates", of);
+  return (await api("POST", "/v1/endpoints", { ...fields, templateId: template.id })).id;
+}

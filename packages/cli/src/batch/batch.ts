@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, statSync } from "node:fs";
 import { createInterface } from "node:readline";
+import type { Policy } from "@millrace/api";
 import type { Calls } from "../calls.js";
 import { parseExactly } from "../exact-json.js";
 import { exits, Failure } from "../exit.js";
@@ -15,6 +16,8 @@ export interface Batch {
   readonly inputs: string;
   /** The file for their results. */
   readonly out: string;
+  /** How each is run; as the server does it if absent. */
+  readonly policy?: Policy;
   /** How many jobs are submitted and have not ended, at most. */
   readonly atOnce: number;
 }
@@ -93,9 +96,11 @@ function inputIn(file: string, no: number, text: string): object {
 /** Refusals that say something of the input, and nothing of the other lines. */
 const ofInput: ReadonlySet<number> = new Set([400, 413, 422]);
 
-async function runLine(calls: Calls, { endpoint }: Batch, { no, input }: Line, results: Results): Promise<void> {
+async function runLine(calls: Calls, batch: Batch, { no, input }: Line, results: Results): Promise<void> {
+  const { endpoint, policy } = batch;
+  const submission = { input, ...(policy && { policy }) };
   // the same key leads to the same job, so that nothing runs twice
-  const job = await submitted(calls, endpoint, input, `${results.id}-${no}`).catch((error: unknown) => {
+  const job = await submitted(calls, endpoint, submission, `${results.id}-${no}`).catch((error: unknown) => {
     if (!(error instanceof Failure) || !ofInput.has(error.status ?? 0)) throw error;
     results.add({ line: no, status: "REFUSED", error: error.message });
   });

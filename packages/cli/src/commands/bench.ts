@@ -39,7 +39,7 @@ export function benchCommand(program: Command, tools: Tools): void {
         while (begun < options.jobs) {
           begun++;
           const sentAt = performance.now();
-          const { id } = await submitted(calls, endpoint, input);
+          const { id } = await submitted(calls, endpoint, { input });
           const body = await ended(calls, endpoint, id);
           measured.push({ body, totalMs: performance.now() - sentAt });
           bar.update(measured.length);

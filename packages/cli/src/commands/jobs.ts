@@ -10,6 +10,7 @@ import { showEnd, stateLine, untilEnd } from "../jobs.js";
 import { jsonNote } from "../json-note.js";
 import { endpointId } from "../nouns/endpoints.js";
 import type { Terminal } from "../output/terminal.js";
+import { type PolicyOptions, policyOf } from "../policy.js";
 import type { Tools } from "../tools.js";
 
 type Reference = Pick<StatusBody, "id" | "status">;
@@ -19,7 +20,7 @@ interface Streamed {
   readonly stream: readonly { readonly output: unknown }[];
 }
 
-interface RunOptions {
+interface RunOptions extends PolicyOptions {
   readonly wait: boolean;
   readonly webhook?: string;
   readonly batch?: string;
@@ -35,6 +36,7 @@ async function batch(
   options: RunOptions,
 ): Promise<Exit> {
   const { batch: inputs = "", out, atOnce } = options;
+  const policy = policyOf(options);
   if (out === undefined) throw new Failure(exits.usage, "Name a file for the results.", "--out results.jsonl");
   if (!/^[1-9]\d{0,3}$/.test(atOnce))
     throw new Failure(exits.usage, "--at-once must be a number from 1 to 9999.", "--at-once 32");
@@ -44,7 +46,12 @@ async function batch(
   );
   const { runBatch } = await import("../batch/batch.js");
   const files = { inputs: resolve(tools.folder, inputs), out: resolve(tools.folder, out) };
-  const { count, failed } = await runBatch(calls, terminal, { endpoint, ...files, atOnce: Number(atOnce) });
+  const { count, failed } = await runBatch(calls, terminal, {
+    endpoint,
+    ...files,
+    ...(policy && { policy }),
+    atOnce: Number(atOnce),
+  });
   terminal.result({ jobs: count, failed, out }, `${count} jobs, of which ${failed} failed: ${out}`);
   return failed === 0 ? exits.done : exits.failed;
 }
@@ -68,6 +75,9 @@ export function jobCommands(program: Command, tools: Tools): void {
     .argument("[input]", "the input: a JSON object, @file.json, or - for standard input (default: {})")
     .option("--no-wait", "print the job's id and return at once")
     .option("--webhook <url>", "where the server posts the job's status when it has ended")
+    .option("--execution-timeout <ms>", "how long one run may take, in milliseconds")
+    .option("--ttl <ms>", "how long it may live from now, in milliseconds")
+    .option("--low-priority", "wait for a worker that runs anyway, and start none")
     .option("--batch <file>", "run a job for each line of a file of inputs")
     .option("--out <file>", "where the results of a batch go, a line for each job")
     .option("--at-once <count>", "how many jobs of a batch may wait or run", "32")
@@ -85,6 +95,8 @@ export function jobCommands(program: Command, tools: Tools): void {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       if (options.batch !== undefined && input !== undefined)
         throw new Failure(exits.usage, "A batch has its inputs from its file: leave the input out, or --batch.");
+      const { webhook } = options;
+      const policy = policyOf(options);
       if (options.batch !== undefined && options.webhook !== undefined)
         throw new Failure(exits.usage, "A batch writes its results to a file: leave --webhook out, or --batch.");
       if (options.batch !== undefined) return tools.end(await batch(tools, terminal, calls, given, options));
@@ -92,7 +104,8 @@ export function jobCommands(program: Command, tools: Tools): void {
       const endpoint = await endpointId(calls, given);
       const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, {
         input: body,
-        ...(options.webhook === undefined ? {} : { webhook: options.webhook }),
+        ...(webhook === undefined ? {} : { webhook }),
+        ...(policy && { policy }),
       });
       if (!options.wait) return terminal.result(job, job.id);
       tools.interrupted.addEventListener("abort", () =>

@@ -1,30 +1,39 @@
-import type { AuditEntry, AuditPage } from "@millrace/api";
+import type { AuditEntry, AuditPage, User } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useId } from "react";
 import { FilterInput } from "../parts/filter-input.js";
 import { Changes } from "../parts/form/changes.js";
 import { Loaded } from "../parts/loaded.js";
 import { More, usePages } from "../parts/pages.js";
 import { type Column, Table } from "../parts/table.js";
 import { Ago } from "../parts/times.js";
-import { pageQuery } from "../queries.js";
+import { listQuery, pageQuery } from "../queries.js";
 
 const route = getRouteApi("/frame/audit");
 const keyOf = ({ at, resource, action }: AuditEntry) => `${at} ${resource} ${action}`;
 
 /** Who changed what, newest first, with what it was before. */
 export function Audit() {
-  const { action = "", resource = "", open } = route.useSearch();
+  const { open, ...filters } = route.useSearch();
+  const { action = "", resource = "", user = "", key = "", since = "", until = "" } = filters;
   const navigate = useNavigate();
-  const filter = new URLSearchParams({ limit: "100", ...(action && { action }), ...(resource && { resource }) });
+  const filter = new URLSearchParams({
+    limit: "100",
+    ...(action && { action }),
+    ...(resource && { resource }),
+    ...(user && { userId: user }),
+    ...(key && { keyId: key }),
+    ...timesOf(since, until),
+  });
   const list = usePages({
     key: ["audit"],
     path: `/v1/audit?${filter}`,
     rowsOf: ({ entries }: AuditPage) => entries,
     next: ({ nextCursor }) => nextCursor && `cursor=${nextCursor}`,
   });
-  const search = (changed: { action?: string; resource?: string }) => {
-    const next = { action, resource, ...changed };
+  const search = (changed: Partial<Record<"action" | "resource" | "user" | "key" | "since" | "until", string>>) => {
+    const next = { ...filters, ...changed };
     const filled = Object.fromEntries(Object.entries(next).filter(([, value]) => value !== ""));
     void navigate({ to: "/audit", search: filled, replace: true });
   };
@@ -48,12 +57,20 @@ export function Audit() {
           value={resource}
           change={(text) => search({ resource: text })}
         />
+        <ByUser value={user} change={(id) => search({ user: id })} />
+        <Day label="From" value={since} change={(day) => search({ since: day })} />
+        <Day label="To" value={until} change={(day) => search({ until: day })} />
+        {key !== "" && (
+          <button type="button" className="chip" aria-pressed onClick={() => search({ key: "" })}>
+            only the key {key} ×
+          </button>
+        )}
       </p>
       <Loaded query={list} what="The audit log" columns={5}>
         {(entries) =>
           entries.length === 0 ? (
             <section className="empty">
-              <h2>{action || resource ? "No such change" : "No change yet"}</h2>
+              <h2>{Object.keys(filters).length > 0 ? "No such change" : "No change yet"}</h2>
               <p>
                 Every change of endpoints, templates, keys and the rest stands here: who made it, when, and what it was
                 before.
@@ -75,6 +92,51 @@ export function Audit() {
       </Loaded>
       {open !== undefined && <Opened of={open} listed={list.data?.find((entry) => keyOf(entry) === open)} />}
     </>
+  );
+}
+
+/** From the beginning of one day to the end of another, where this browser is; `until` is exclusive. */
+function timesOf(since: string, until: string): { since?: string; until?: string } {
+  const startOf = (day: string, plusDays: number) => {
+    const [year = 0, month = 0, date = 0] = day.split("-").map(Number);
+    const at = new Date(year, month - 1, date + plusDays);
+    return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
+  };
+  const [from, to] = [since && startOf(since, 0), until && startOf(until, 1)];
+  return { ...(from && { since: from }), ...(to && { until: to }) };
+}
+
+const Day = ({
+  label,
+  value,
+  change,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly change: (day: string) => void;
+}) => {
+  const field = useId();
+  return (
+    <span>
+      <label htmlFor={field}>{label}</label>{" "}
+      <input id={field} type="date" value={value} onChange={({ target }) => change(target.value)} />
+    </span>
+  );
+};
+
+/** Whose changes are listed; there is no choice for whoever sees only their own. */
+function ByUser({ value, change }: { readonly value: string; readonly change: (id: string) => void }) {
+  const { data: users = [] } = useQuery(listQuery<User>("/v1/users"));
+  if (users.length < 2) return null;
+  return (
+    <select aria-label="User" value={value} onChange={({ target }) => change(target.value)}>
+      <option value="">all users</option>
+      {users.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -127,7 +189,15 @@ const columns: readonly Column<AuditEntry>[] = [
     ),
   },
   { title: "Resource", kind: "id", of: ({ resource }) => resource },
-  { title: "Key", kind: "id", of: ({ keyPrefix }) => keyPrefix },
+  {
+    title: "Key",
+    kind: "id",
+    of: ({ keyId, keyPrefix }) => (
+      <Link to="/audit" search={(search) => ({ ...search, key: keyId })} title="Only changes made with this key">
+        {keyPrefix}
+      </Link>
+    ),
+  },
   { title: "User", kind: "id", of: ({ userId }) => userId },
   { title: "From", of: ({ address }) => address ?? "–" },
 ];

@@ -1,13 +1,13 @@
 import { type Endpoint, EndpointCreate, type Template } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { Fields, type InputProps } from "../parts/form/fields.js";
 import { fieldsOf, filled, type Values } from "../parts/form/schema.js";
 import { Loaded } from "../parts/loaded.js";
 import { useSave } from "../parts/saves.js";
 import { Trouble } from "../parts/trouble.js";
-import { listQuery } from "../queries.js";
+import { templatesQuery } from "../queries.js";
 import type { Send } from "../session.js";
 
 /** What most endpoints need; everything else stands below it. */
@@ -28,7 +28,7 @@ const otherFields = fieldsOf(EndpointCreate).filter(({ name }) => !first.include
 
 /** Makes an endpoint from a template, or from an image or folder that is named here. */
 export function NewEndpoint() {
-  const templates = useQuery(listQuery<Template>("/v1/templates"));
+  const templates = useQuery(templatesQuery);
   return (
     <>
       <title>New endpoint · Millrace</title>
@@ -44,7 +44,9 @@ export function NewEndpoint() {
 
 function Form({ hasTemplates }: { readonly hasTemplates: boolean }) {
   const navigate = useNavigate();
+  const { template } = useSearch({ from: "/frame/endpoints/new" });
   const [values, setValues] = useState<Values>({
+    ...(template && { templateId: template }),
     computeType: "CPU",
     type: "QB",
     workersMin: 0,
@@ -104,7 +106,7 @@ async function templateOf(send: Send, imageName: string, name: string): Promise<
 }
 
 function TemplateField({ value, change, id, help }: InputProps) {
-  const { data: templates = [] } = useQuery(listQuery<Template>("/v1/templates"));
+  const { data: templates = [] } = useQuery(templatesQuery);
   return (
     <select
       id={id}

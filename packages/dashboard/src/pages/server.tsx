@@ -2,6 +2,7 @@ import type { User } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { Loaded } from "../parts/loaded.js";
 import { listQuery, pageQuery } from "../queries.js";
+import { SshKeys } from "./ssh-keys.js";
 
 interface Health {
   readonly status: string;
@@ -34,6 +35,7 @@ export function Server() {
           </p>
         )}
       </Loaded>
+      <SshKeys />
       <h2>Settings</h2>
       <p>
         The server reads its settings from environment variables (MILLRACE_…) when it starts.{" "}

@@ -9,7 +9,7 @@ export interface Series {
   readonly values: readonly (number | null)[];
   readonly isArea?: boolean;
   readonly isStep?: boolean;
-  /** Marks each value with a point. */
+  /** Shows each value as a point, without a line. */
   readonly isMarked?: boolean;
 }
 
@@ -67,8 +67,8 @@ export function Chart({
           ...series.map(({ label: name, color, isArea, isStep, isMarked = false }) => ({
             label: name,
             stroke: () => colorOf(color),
-            width: 1.5,
-            points: { show: isMarked, size: 5 },
+            width: isMarked ? 0 : 1.5,
+            points: isMarked ? { show: true, size: 6, width: 0, fill: () => colorOf(color) } : { show: false },
             ...(isArea ? { fill: () => `color-mix(in srgb, ${colorOf(color)} 22%, transparent)` } : {}),
             ...(isStep && uPlot.paths.stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
           })),

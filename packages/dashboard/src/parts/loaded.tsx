@@ -2,6 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Problem } from "./problem.js";
 import { Rows } from "./rows.js";
+import { whyOf } from "./why.js";
 
 /** Something that is read from the server: a skeleton while it loads, a problem if it cannot be read, else itself. */
 export function Loaded<T>({
@@ -22,7 +23,7 @@ export function Loaded<T>({
       <>
         {query.error && (
           <p role="status" className="note">
-            Not refreshed since {new Date(query.dataUpdatedAt).toLocaleTimeString()}: {query.error.message}
+            Not refreshed since {new Date(query.dataUpdatedAt).toLocaleTimeString()}: {whyOf(query.error)}
           </p>
         )}
         {children(query.data)}

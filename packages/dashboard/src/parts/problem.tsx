@@ -1,5 +1,6 @@
 import { ApiError } from "@millrace/api/client";
 import { Link } from "@tanstack/react-router";
+import { whyOf } from "./why.js";
 
 /** Something that could not be shown: what, why, and again. The rest of the page lives on. */
 export function Problem({
@@ -14,7 +15,7 @@ export function Problem({
   return (
     <section role="alert" className="problem">
       <h2>{what} cannot be shown</h2>
-      <p>{error.message}</p>
+      <p>{whyOf(error)}</p>
       {error instanceof ApiError && (
         <p className="note">
           {error.code} · request {error.requestId}

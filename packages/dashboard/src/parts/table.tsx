@@ -15,7 +15,7 @@ const rowHeight = 36;
 const wholeMax = 60;
 
 /** A parameter of the URL with a table's order: a column's title, after a minus if the order is descending. */
-type SortIn = "sort" | "receiverSort" | "podSort" | "volumeSort";
+type SortIn = "sort" | "receiverSort" | "podSort" | "volumeSort" | "sharedSort";
 
 /** A table that stays fluid with 100,000 rows. The first column names the row. `onEnd` is called near its end. */
 export function Table<T>({

@@ -1,10 +1,11 @@
 import { ApiError } from "@millrace/api/client";
+import { whyOf } from "./why.js";
 
 /** What the server said no to, if it did. */
 export const Trouble = ({ error }: { readonly error: Error | null | undefined }) =>
   error ? (
     <p role="alert" className="trouble">
-      {error.message}
+      {whyOf(error)}
       {error instanceof ApiError && <span className="note"> {error.code}</span>}
     </p>
   ) : null;

@@ -10,7 +10,7 @@ import type { VolumeMeasuring } from "../loops/measure-volumes.js";
 import { clearClusterVolumesLoop, clearPodVolumesLoop } from "../loops/pods/clear-pod-volumes.js";
 import { endDuePodsLoop } from "../loops/pods/end-due-pods.js";
 import { pruneLogsLoop } from "../loops/prune-logs.js";
-import { scaleLoop } from "../loops/scale.js";
+import { scaleLoop } from "../loops/scaling/scale.js";
 import { shareStateLoop } from "../loops/share-state.js";
 import { clusterStockLoop, type StockTaking } from "../loops/take-stock.js";
 import { meterUsageLoop } from "../loops/usage/meter-usage.js";

@@ -60,6 +60,8 @@ export const store = {
   forgottenAtOnce: 500, // old records deleted in one commit
   forgetMs: 10 * minute, // between two searches for records that have outlived their time
   decisionKeptMs: 24 * hour,
+  decisionsNotedAtOnce: 4, // changes of an endpoint's demand that are recorded though the scaler decides as before
+  decisionNoteMs: 30 * second, // until one more of them may be
   decisionsUnstoredMax: 100, // of one endpoint, while the store refuses them
   hostKeptMs: 24 * hour,
   deliveryKeptMs: 24 * hour,

@@ -10,7 +10,7 @@ import type { SharedStore } from "../store/index.js";
 import { plainTemplate, workerChanges } from "../testing/facts-fixture.js";
 import { Scene } from "../testing/scene-fixture.js";
 import { forgetEndedLoop } from "./forget-ended.js";
-import { scaleLoop } from "./scale.js";
+import { scaleLoop } from "./scaling/scale.js";
 
 let scene: Scene;
 let now: number;

@@ -16,7 +16,7 @@ import { limits } from "../limits/index.js";
 import type { TakeLine } from "../lines/take-line.js";
 import { expireJobsLoop, timeOutJobsLoop } from "../loops/expire-jobs.js";
 import { type Loop, runLoop } from "../loops/loop.js";
-import { scaleLoop } from "../loops/scale.js";
+import { scaleLoop } from "../loops/scaling/scale.js";
 import { deliverWebhooksLoop } from "../loops/webhooks/deliver-webhooks.js";
 import { type TendOptions, tendWorkersLoop } from "../loops/workers/tend-workers.js";
 import { watchWorkersLoop } from "../loops/workers/watch-workers.js";

@@ -42,11 +42,15 @@ export function Scaling() {
               <h2 id="decisions">Decisions</h2>
               <Table
                 label="Decisions, newest first"
-                rows={decisions}
+                rows={mergedOf(decisions)}
                 columns={columns}
                 keyOf={({ from, outcome }) => `${from} ${outcome}`}
               />
-              <Cut rows={decisions.length} most={decisionsListed} what="decisions are shown, and are in the chart" />
+              <Cut
+                rows={decisions.length}
+                most={decisionsListed}
+                what="records of decisions are shown, and are in the chart"
+              />
             </section>
           )}
         </>
@@ -82,6 +86,21 @@ const columns: readonly Column<ScalingDecision>[] = [
   { title: "Made from", kind: "why", of: inputsOf },
 ];
 
+const isSame = (a: ScalingDecision | undefined, b: ScalingDecision | undefined): boolean =>
+  a?.outcome === b?.outcome && a?.reason === b?.reason;
+
+/** Newest first, as they come; a decision that was recorded again because what waits or runs has changed is one. */
+function mergedOf(decisions: readonly ScalingDecision[]): ScalingDecision[] {
+  const merged: ScalingDecision[] = [];
+  for (const decision of decisions) {
+    const later = merged.at(-1);
+    if (later && isSame(later, decision))
+      merged[merged.length - 1] = { ...decision, until: later.until, times: later.times + decision.times };
+    else merged.push(decision);
+  }
+  return merged;
+}
+
 function inputsOf({ inputs }: ScalingDecision): string {
   const { waiting = 0, running = 0, slots = 1 } = inputs as { waiting?: number; running?: number; slots?: number };
   const workers = Object.entries(Object.groupBy(statesOf(inputs), (state) => state));
@@ -115,12 +134,14 @@ function chartOf(decisions: readonly ScalingDecision[]) {
       isStep: true,
       values: of(({ running }) => Number(running ?? 0)),
     },
+    { label: "workers", color: "--accent", isStep: true, values: of((inputs) => statesOf(inputs).length) },
     {
-      label: "workers, and each decision",
+      label: "a decision",
       color: "--accent",
-      isStep: true,
       isMarked: true,
-      values: of((inputs) => statesOf(inputs).length),
+      values: points.map(({ decision }, n) =>
+        isSame(decision, points[n - 1]?.decision) ? null : statesOf(decision.inputs).length,
+      ),
     },
   ];
   return { times: points.map(({ time }) => time), series, oldestFirst: points.map(({ decision }) => decision) };

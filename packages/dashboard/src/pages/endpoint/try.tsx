@@ -1,4 +1,4 @@
-import { type StatusBody, Submission } from "@millrace/api";
+import { type JobStory, type StatusBody, Submission } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useId, useState } from "react";
@@ -12,7 +12,7 @@ import { Json } from "../../parts/story/json.js";
 import { Stream } from "../../parts/story/stream.js";
 import { span } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
-import { inputQuery, readStatus } from "../../queries.js";
+import { inputQuery, readStatus, storyQuery } from "../../queries.js";
 import { client } from "../../session.js";
 import { snippets, submissionOf } from "./snippets.js";
 
@@ -20,27 +20,49 @@ const route = getRouteApi("/frame/endpoints/$endpointId/try");
 const lookMs = 1_000;
 const finals = ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
 
-const optionFields = fieldsOf(Submission, ["webhook", "policy"]);
+const optionFields = fieldsOf(Submission, ["webhook", "policy", "s3Config"]);
 const example = '{\n  "prompt": "hello"\n}';
 
 /** Sends a job and watches it: why it waits, what it streams, what comes of it. */
 export function TryIt() {
   const { endpointId } = route.useParams();
   const { from } = route.useSearch();
-  const input = useQuery({ ...inputQuery(endpointId, from ?? ""), enabled: from !== undefined });
-  if (from === undefined) return <Trial key={endpointId} endpointId={endpointId} first={example} />;
+  const isAgain = from !== undefined;
+  const input = useQuery({ ...inputQuery(endpointId, from ?? ""), enabled: isAgain });
+  const story = useQuery({ ...storyQuery(endpointId, from ?? ""), enabled: isAgain });
+  if (!isAgain) return <Trial key={endpointId} endpointId={endpointId} first={{ input: example, options: {} }} />;
   return (
     <Loaded query={input} what="The input of that job" columns={1}>
       {(value) => (
-        <Trial key={`${endpointId} ${from}`} endpointId={endpointId} first={JSON.stringify(value, undefined, 2)} />
+        <Loaded query={story} what="That job" columns={1}>
+          {(told) => (
+            <Trial
+              key={`${endpointId} ${from}`}
+              endpointId={endpointId}
+              first={{ input: JSON.stringify(value, undefined, 2), options: optionsOf(told) }}
+            />
+          )}
+        </Loaded>
       )}
     </Loaded>
   );
 }
 
-function Trial({ endpointId, first }: { readonly endpointId: string; readonly first: string }) {
-  const [text, setText] = useState(first);
-  const [options, setOptions] = useState<Values>({});
+/** What a job was submitted with besides its input, as far as its story tells. */
+const optionsOf = ({ webhook, executionTimeoutMs: executionTimeout, lowPriority }: JobStory): Values => ({
+  ...(webhook && { webhook }),
+  policy: { executionTimeout, ...(lowPriority && { lowPriority }) },
+});
+
+interface TrialProps {
+  readonly endpointId: string;
+  /** What the form holds at first: the input as JSON, and the other fields of a submission. */
+  readonly first: { readonly input: string; readonly options: Values };
+}
+
+function Trial({ endpointId, first }: TrialProps) {
+  const [text, setText] = useState(first.input);
+  const [options, setOptions] = useState<Values>(first.options);
   const [jobId, setJobId] = useState<string>();
   const [trouble, setTrouble] = useState<Error>();
   const field = useId();
@@ -77,7 +99,7 @@ function Trial({ endpointId, first }: { readonly endpointId: string; readonly fi
           onChange={({ target }) => setText(target.value)}
         />
         <details className="form">
-          <summary>Webhook and policy</summary>
+          <summary>Webhook, policy and storage</summary>
           <Fields fields={optionFields} values={options} change={setOptions} />
         </details>
         <Trouble error={trouble} />

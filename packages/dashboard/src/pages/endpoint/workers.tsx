@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { Action } from "../../parts/action.js";
+import { Confirm } from "../../parts/confirm.js";
 import { Loaded } from "../../parts/loaded.js";
 import { Cut } from "../../parts/pages.js";
 import { Log } from "../../parts/story/log.js";
@@ -30,6 +31,15 @@ export function Workers() {
     <>
       <p className="buttons">
         <Action verb="Replace all workers" act={() => send("POST", `/v1/endpoints/${endpointId}/restart`)} />
+        {workers.data?.some(({ desiredStatus, state }) => desiredStatus === "RUNNING" && hasJobs(state)) && (
+          <Confirm
+            verb="Replace all now"
+            title="Replace all workers now?"
+            name={endpoint?.name ?? endpointId}
+            loss="Workers that are busy are stopped too: what their jobs have done is lost, and they start again on other workers."
+            act={() => send("POST", `/v1/endpoints/${endpointId}/restart?now=true`)}
+          />
+        )}
         <span className="note">
           Idle ones at once, busy ones after their job. A worker that is stopped finishes its job first, unless it is
           then stopped now: its job goes back to the queue.
@@ -54,6 +64,9 @@ export function Workers() {
     </>
   );
 }
+
+/** Whether a worker may hold jobs that would start again without it. */
+const hasJobs = (state: Worker["state"]): boolean => state === "running" || state === "closing";
 
 const columnsOf = (endpointId: string, canPause: boolean): readonly Column<Worker>[] => [
   {

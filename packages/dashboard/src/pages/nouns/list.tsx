@@ -45,6 +45,7 @@ export function NounPage<T extends Resource>({ noun }: { readonly noun: Noun<T> 
           )
         }
       </Loaded>
+      {noun.Below && <noun.Below />}
       {noun.create && (
         <Modal title={`New ${noun.one}`} isOpen={open === "new"} close={close}>
           {open === "new" && <Creation noun={noun} close={close} />}

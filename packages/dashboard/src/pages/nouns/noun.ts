@@ -37,6 +37,8 @@ export interface Noun<T extends Resource> {
   readonly Deletion?: (props: { readonly resource: T }) => ReactNode;
   /** What else can be done with one, beside its row. */
   readonly Actions?: (props: { readonly resource: T }) => ReactNode;
+  /** What stands below the list. */
+  readonly Below?: () => ReactNode;
   /** What else is shown of one that is open. */
   readonly More?: (props: { readonly resource: T }) => ReactNode;
 }

@@ -20,6 +20,7 @@ import { Ago } from "../../parts/times.js";
 import { send } from "../../session.js";
 import { NounPage } from "./list.js";
 import type { Noun } from "./noun.js";
+import { SharedTemplates } from "./shared-templates.js";
 
 const templates: Noun<Template> = {
   one: "template",
@@ -44,6 +45,7 @@ const templates: Noun<Template> = {
   create: { schema: TemplateCreate, defaults: { isServerless: true } },
   update: { schema: TemplateUpdate },
   loss: () => "Endpoints can no longer be made from it. It cannot be deleted while one uses it.",
+  Below: SharedTemplates,
 };
 
 const volumes: Noun<Volume> = {

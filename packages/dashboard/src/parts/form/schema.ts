@@ -82,7 +82,7 @@ const isText = (items: FieldSchema | undefined): boolean =>
 export type Values = Readonly<Record<string, unknown>>;
 
 /** Whether a field holds what nobody may read on a screen. */
-export const isSecret = (name: string): boolean => ["password", "value"].includes(name);
+export const isSecret = (name: string): boolean => ["password", "value", "accessSecret"].includes(name);
 
 /**
  * What a person has changed: the fields that differ from what they were, those that are empty now as null. Of a group only

@@ -6,6 +6,7 @@ import { client } from "../../session.js";
 import { Problem } from "../problem.js";
 import { Rows } from "../rows.js";
 import { useVisible } from "../use-visible.js";
+import { whyOf } from "../why.js";
 
 /** How many of the last lines are shown: the next more each time that older ones are asked for. */
 const tails = [500, 2_000, 10_000] as const;
@@ -28,7 +29,7 @@ export function Log({ path, label, empty }: { readonly path: string; readonly la
     <>
       {trouble && (
         <p role="status" className="note">
-          Not live: {trouble.message}
+          Not live: {whyOf(trouble)}
         </p>
       )}
       {lines.length >= tail && (

@@ -1,28 +1,21 @@
-import { topics } from "../bell.js";
-import { type Endpoint, servingVersion } from "../domain/endpoints/endpoint.js";
-import type { ScaleInputs } from "../domain/scaling/scale-inputs.js";
-import { type Plan, plan } from "../domain/scaling/scaling.js";
-import { limits } from "../limits/index.js";
-import type { LiveWorker } from "../memory/registry.js";
-import { scaleInputs } from "../operations/endpoints/scale-inputs.js";
-import type { Needs } from "../operations/needs.js";
-import { barredBy } from "../operations/usage/quotas.js";
-import { makeWay, placeFor, placeThrottled } from "../operations/workers/place-worker.js";
-import { closeWorker, pauseWorker, resumeWorker, stopWorker } from "../operations/workers/worker-life.js";
-import type { Loop } from "./loop.js";
+import { topics } from "../../bell.js";
+import { earliest } from "../../domain/earliest.js";
+import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
+import type { ScaleInputs } from "../../domain/scaling/scale-inputs.js";
+import { type Plan, plan } from "../../domain/scaling/scaling.js";
+import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import { scaleInputs } from "../../operations/endpoints/scale-inputs.js";
+import type { Needs } from "../../operations/needs.js";
+import { barredBy } from "../../operations/usage/quotas.js";
+import { makeWay, placeFor, placeThrottled } from "../../operations/workers/place-worker.js";
+import { closeWorker, pauseWorker, resumeWorker, stopWorker } from "../../operations/workers/worker-life.js";
+import type { Loop } from "../loop.js";
+import { DecisionLog } from "./decision-log.js";
 
 type Scaling = Needs<
   "jobs" | "reader" | "tallies" | "decisions" | "clock" | "ids" | "bell" | "registry" | "emit" | "here" | "gate"
 >;
-
-interface Last {
-  readonly outcome: string;
-  readonly reason: string;
-  untilAt: number;
-  times: number;
-  /** Decisions not stored yet, oldest first, because writing them failed. */
-  readonly unstored: (() => Promise<void>)[];
-}
 
 const never = Number.POSITIVE_INFINITY;
 
@@ -31,7 +24,7 @@ export function scaleLoop(needs: Scaling): Loop {
   const dirty = new Set<number>();
   const dueAt = new Map<number, number>();
   const heard = new Map<number, () => void>();
-  const last = new Map<number, Last>();
+  const log = new DecisionLog(needs);
   let wake = () => {};
 
   /** Listens to the demand of every endpoint. */
@@ -52,7 +45,7 @@ export function scaleLoop(needs: Scaling): Loop {
     for (const [no, off] of heard) {
       if (needs.registry.endpointByNo(no)) continue;
       off();
-      for (const noted of [heard, last, dueAt, dirty]) noted.delete(no);
+      for (const noted of [heard, log, dueAt, dirty]) noted.delete(no);
     }
   }
 
@@ -60,9 +53,9 @@ export function scaleLoop(needs: Scaling): Loop {
     const inputs = await scaleInputs(needs, endpoint, now);
     const decided = endpoint.deletedAt === undefined ? heldOr(needs, endpoint, plan(inputs)) : dismissal(inputs);
     await act(needs, endpoint, decided);
-    await record(needs, last, endpoint, inputs, decided);
+    const noteAt = await log.record(endpoint, inputs, decided);
     // starting workers changes the next decision, before any of them rings
-    const lookAt = decided.start + decided.resume.length > 0 ? now : decided.lookAt;
+    const lookAt = decided.start + decided.resume.length > 0 ? now : earliest(decided.lookAt, noteAt);
     if (lookAt === undefined) dueAt.delete(endpoint.no);
     else dueAt.set(endpoint.no, lookAt);
   }
@@ -190,47 +183,4 @@ async function start(needs: Scaling, endpoint: Endpoint): Promise<void> {
     ...(isPlaced ? { resources: found.resources } : { throttled: found.lacks }),
   });
   if (!isPlaced) await makeWay(needs, found.giveWay);
-}
-
-/** Records a decision if its outcome or reason differs from the one before: "why did it (not) scale?" */
-async function record(needs: Scaling, last: Map<number, Last>, endpoint: Endpoint, inputs: ScaleInputs, decided: Plan) {
-  const { outcome, reason } = decided;
-  const before = last.get(endpoint.no);
-  if (before && before.outcome === outcome && before.reason === reason) {
-    before.times++;
-    before.untilAt = inputs.now;
-    await store(before);
-    return;
-  }
-  const unstored = (before?.unstored ?? []).slice(-limits.decisionsUnstoredMax);
-  const present = { outcome, reason, untilAt: inputs.now, times: 1, unstored };
-  last.set(endpoint.no, present);
-  const { settings, demand, workers, slots, failedStarts } = inputs;
-  const { scalerType, scalerValue, workersMin, workersMax, idleTimeout } = settings;
-  const states = workers.map((worker) => worker.state);
-  const shown = {
-    ...demand,
-    scalerType,
-    scalerValue,
-    workersMin,
-    workersMax,
-    idleTimeout,
-    workers: states,
-    slots,
-    failedStarts,
-  };
-  const decision = { at: inputs.now, inputs: JSON.stringify(shown), outcome, reason };
-  unstored.push(() => needs.decisions.record({ endpointNo: endpoint.no, decision, ended: before }));
-  const { start, resume, pause, close, stop } = decided;
-  const changes = start + resume.length + pause.length + close.length + stop.length > 0;
-  if (changes) needs.emit({ type: "endpoint.scaled", endpointId: endpoint.id, outcome, reason });
-  await store(present);
-}
-
-/** Stores decisions in order. A decision that cannot be stored now is stored after the next look. */
-async function store({ unstored }: Last): Promise<void> {
-  for (let next = unstored[0]; next; next = unstored[0]) {
-    await next();
-    unstored.shift();
-  }
 }

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Endpoint } from "../domain/endpoints/endpoint.js";
-import type { LiveWorker } from "../memory/registry.js";
-import { deleteEndpoint, updateEndpoint } from "../operations/endpoints/save-endpoint.js";
-import { showDecisions } from "../operations/show-resources.js";
-import { plainHost } from "../testing/facts-fixture.js";
-import { Scene } from "../testing/scene-fixture.js";
+import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import type { LiveWorker } from "../../memory/registry.js";
+import { deleteEndpoint, updateEndpoint } from "../../operations/endpoints/save-endpoint.js";
+import { showDecisions } from "../../operations/show-resources.js";
+import { plainHost } from "../../testing/facts-fixture.js";
+import { Scene } from "../../testing/scene-fixture.js";
 
 let scene: Scene;
 let endpoint: Endpoint;
@@ -237,30 +237,6 @@ describe("An idle worker is stopped", () => {
     await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
     await scene.advance(50);
     expect([starting.row.wanted, busy.row.wanted]).toEqual(["stopped", "stopped"]);
-  });
-});
-
-describe("The decisions", () => {
-  it("are stored once for as long as they stay the same, with their inputs", async () => {
-    await scaled();
-    await scene.submit(endpoint);
-    await scene.advance(10_000);
-    const decisions = await showDecisions(scene.parts, endpoint);
-    const start = decisions.find(({ outcome }) => outcome === "start 1");
-    expect(start).toMatchObject({ reason: expect.stringMatching(/a job waits/), inputs: { waiting: 1, workers: [] } });
-    expect(decisions.length).toBeLessThan(6);
-  });
-
-  it("whose writes fail are stored with the next tick, in order", async () => {
-    await scaled();
-    const record = vi.spyOn(scene.stores.decisions, "record");
-    for (let times = 0; times < 2; times++) record.mockRejectedValueOnce(new Error("the disk is full"));
-    await scene.submit(endpoint);
-    await scene.advance(60_000);
-    const outcomes = (await showDecisions(scene.parts, endpoint)).map(({ outcome }) => outcome).reverse();
-    expect(outcomes.filter((outcome) => outcome === "start 1")).toHaveLength(1);
-    expect(outcomes.indexOf("start 1")).toBeLessThan(outcomes.length - 1);
-    expect(new Set(outcomes).size).toBe(outcomes.length);
   });
 });
 
