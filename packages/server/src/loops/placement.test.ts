@@ -87,7 +87,7 @@ describe("A GPU", () => {
     await scene.advance(50);
     end(first);
     await scene.advance(2_000);
-    const shown = await showWorkers(scene.parts, scene.now(endpoint));
+    const shown = await showWorkers(scene.parts, scene.admin, scene.now(endpoint));
     const [waiting] = shown.filter(({ state }) => state === "throttled");
     const [up] = shown.filter(({ state }) => state === "initializing");
     expect(waiting?.why).toBe(`It needs GPU; free here: 0 of 1; held by worker ${up?.id} of endpoint ${endpoint.id}.`);

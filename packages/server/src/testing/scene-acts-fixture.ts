@@ -149,11 +149,14 @@ export abstract class SceneActs {
     return poll;
   }
 
+  /** An endpoint's jobs, as the admin asks for them. */
+  asked = (endpoint: Endpoint) => ({ endpoint, scope: this.admin.scope });
+
   /** The job's status body, parsed. */
   async status(endpoint: Endpoint, jobId: string): Promise<Record<string, unknown>> {
     const job = await findJob(this.parts, this.now(endpoint), jobId);
-    if (job.unreadBytes === 0) return JSON.parse(await describeJob(this.parts, endpoint, job));
-    const { pieces, release } = await lendStatus(this.parts, endpoint, job, new PlainSignal());
+    if (job.unreadBytes === 0) return JSON.parse(await describeJob(this.parts, this.asked(endpoint), job));
+    const { pieces, release } = await lendStatus(this.parts, this.asked(endpoint), job, new PlainSignal());
     release();
     return JSON.parse(Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString());
   }

@@ -13,10 +13,11 @@ export interface GatewayRequest {
   readonly isSocket: boolean;
 }
 
-/** A request that may pass: its endpoint, the hash of its key, and whether it may pass with another scope. */
+/** A request that may pass: its endpoint, the hash and the scope of its key, and whether it may pass with another scope. */
 export interface Admitted {
   readonly endpoint: Endpoint;
   readonly keyHash: string;
+  readonly scope: Scope;
   mayStay(scope: Scope): boolean;
 }
 
@@ -48,8 +49,9 @@ export async function admit(needs: Access, asked: GatewayRequest): Promise<Admit
 const mayPass = (scope: Scope, { request, endpointId, isSocket }: GatewayRequest): boolean =>
   mayChange(scope, endpointId) || (!isSocket && (request.method === "GET" || request.method === "HEAD"));
 
-const admitted = (endpoint: Endpoint, { hash }: ApiKey, asked: GatewayRequest): Admitted => ({
+const admitted = (endpoint: Endpoint, { hash, scope }: ApiKey, asked: GatewayRequest): Admitted => ({
   endpoint,
   keyHash: hash,
-  mayStay: (scope) => maySee(scope, endpoint.id) && mayPass(scope, asked),
+  scope,
+  mayStay: (present) => maySee(present, endpoint.id) && mayPass(present, asked),
 });

@@ -1,5 +1,6 @@
 import type { Agent, IncomingMessage, ServerResponse } from "node:http";
 import { PlainSignal, realTime } from "../../clock.js";
+import type { Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -43,6 +44,7 @@ export class Call {
   readonly #requestId: string;
   readonly #beganAt = realTime.monotonicMs();
   #endpoint!: Endpoint;
+  #scope!: Scope; // unset if it was passed on: then it does not wait here
   #headers: string[] = [];
   readonly #body: CallBody;
   #untilAt: number | undefined;
@@ -102,10 +104,7 @@ export class Call {
     this.refuse(new Refusal("NO_WORKER", "No worker of this server could take the request."), verdict);
   }
 
-  /**
-   * Replies with a refusal, in the shape of all errors; `givenBack` tells the server that passed the request on what
-   * happened.
-   */
+  /** Replies with a refusal; `givenBack` tells the server that passed the request on what happened. */
   refuse(error: unknown, givenBack?: Declined["verdict"]): void {
     const reply = this.#reply;
     if (reply.headersSent || reply.destroyed) {
@@ -124,6 +123,7 @@ export class Call {
     if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
     this.#endpoint = endpoint;
     if (admitted) {
+      this.#scope = admitted.scope;
       const leave = this.#needs.heldCalls.hold(admitted.keyHash, { ...admitted, end: () => this.#cut() });
       // once a WebSocket is open, its reply has no socket and never emits "close"
       (this.#asking?.socket ?? this.#reply).once("close", leave);
@@ -174,7 +174,7 @@ export class Call {
     this.#reply.once("close", leave);
     this.#untilAt ??= this.#needs.clock.now() + limits.gateWaitMs;
     try {
-      const search = { isSocket: this.#isSocket, untilAt: this.#untilAt, gone };
+      const search = { scope: this.#scope, isSocket: this.#isSocket, untilAt: this.#untilAt, gone };
       const tried = this.#tries.workers ? { tried: this.#tries.workers } : {};
       const found = await findWorker(this.#needs, this.#endpoint, { ...search, ...tried });
       if (!gone.aborted) this.#go(found);

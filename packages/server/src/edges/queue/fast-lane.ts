@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { realTime } from "../../clock.js";
-import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { JobReport } from "../../domain/jobs/job.js";
 import type { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { lendStatus } from "../../operations/jobs/lend-status.js";
-import { describeJob, findJob } from "../../operations/jobs/read-job.js";
+import { type Asked, describeJob, findJob } from "../../operations/jobs/read-job.js";
 import { submitJob } from "../../operations/jobs/submit-job.js";
 import type { JobParts } from "../shared/access.js";
 import { admitAtOnce } from "../shared/access.js";
@@ -79,19 +78,18 @@ function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: 
   const { endpoint, requestId, send, fail, served } = entered;
   const sendLarge = async (job: JobReport) => {
     const gone = goneSignal({ raw: reply });
-    await sendLent(parts, reply, jsonHeaders(requestId), await lendStatus(parts, endpoint, job, gone));
+    await sendLent(parts, reply, jsonHeaders(requestId), await lendStatus(parts, entered, job, gone));
     served(200);
   };
   findJob(parts, endpoint, jobId)
     .then((job) =>
-      job.unreadBytes > 0 ? sendLarge(job) : describeJob(parts, endpoint, job).then((text) => send(200, text)),
+      job.unreadBytes > 0 ? sendLarge(job) : describeJob(parts, entered, job).then((text) => send(200, text)),
     )
     .catch(fail);
 }
 
 /** An admitted request, and the functions that reply to it. */
-interface Entered {
-  readonly endpoint: Endpoint;
+interface Entered extends Asked {
   readonly requestId: string;
   /** Throws if the key has ended since. */
   readonly check: () => void;

@@ -27,7 +27,7 @@ import { countBodies, ignoreBodies, takeBytes } from "../shared/bodies/bodies.js
 import { otherMethods } from "../shared/methods.js";
 import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor.js";
 import { goneSignal, sendJson } from "../shared/replies/replies.js";
-import { sendLentReply, sendStatus } from "../shared/replies/send-lent.js";
+import { askedIn, sendLentReply, sendStatus } from "../shared/replies/send-lent.js";
 import { traceparentFor } from "../shared/traceparent.js";
 import { readClamped } from "../shared/wait.js";
 import { jobChangeRoutes } from "./change-routes.js";
@@ -241,7 +241,7 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     async (request, reply) => {
       const gone = goneSignal(reply);
       const query = readPage(request.query as Query);
-      const { pieces, nextCursor, ...lent } = await listJobs(parts, request.endpoint, query, gone);
+      const { pieces, nextCursor, ...lent } = await listJobs(parts, askedIn(request), query, gone);
       const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${writeCursor(nextCursor)}"`;
       return sendLentReply(parts, reply, { ...lent, pieces: ['{"requests":[', ...pieces, `]${cursor}}`] });
     },

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { realTime } from "../../clock.js";
-import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { statusText } from "../../domain/jobs/status-text.js";
 import { oneLine } from "../../domain/plain-text.js";
 import { Refusal } from "../../errors.js";
@@ -13,7 +12,7 @@ import { followStream, readStream, type StreamEvent } from "../../operations/job
 import type { Chunk, Parts } from "../../operations/needs.js";
 import { type Lane, turns } from "../../turns.js";
 import { goneSignal, isGone, wasWritten } from "../shared/replies/replies.js";
-import { sendLentReply, writeLent } from "../shared/replies/send-lent.js";
+import { askedIn, sendLentReply, writeLent } from "../shared/replies/send-lent.js";
 import { readClamped } from "../shared/wait.js";
 
 /**
@@ -78,7 +77,7 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
     for await (const event of followStream(parts, request.endpoint, jobId, from, gone)) {
       if (turns.isOver) await turns.take(lane);
       if (event.kind === "chunks") await writeChunks(parts, lane, reply.raw, event.chunks, over.signal);
-      else await writeEvent(parts, request.endpoint, reply, event, over.signal);
+      else await writeEvent(parts, reply, event, over.signal);
     }
   } catch (error) {
     // A job that has expired ends the stream. After any other failure the client should reconnect with Last-Event-ID.
@@ -90,13 +89,12 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
 /** Writes an event and waits until the reader can take more; a reader that takes nothing for long is gone. */
 async function writeEvent(
   parts: Parts,
-  endpoint: Endpoint,
-  { raw }: FastifyReply,
+  { raw, request }: FastifyReply,
   event: Exclude<StreamEvent, { kind: "chunks" }>,
   over: AbortSignal,
 ): Promise<void> {
   if (event.kind !== "done" || event.job.unreadBytes === 0) return writeText(raw, eventText(parts, event), over);
-  const body = await lendStatus(parts, endpoint, event.job, over);
+  const body = await lendStatus(parts, askedIn(request), event.job, over);
   try {
     await writeData(parts, raw, "event: done\n", body);
   } finally {

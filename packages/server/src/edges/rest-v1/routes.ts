@@ -125,7 +125,7 @@ async function endpointView(
     ...(query.includeTemplate === "true" && template
       ? { template: forCaller(caller, template, showTemplate(template)) }
       : {}),
-    ...(query.includeWorkers === "true" ? { workers: await showWorkers(parts, endpoint) } : {}),
+    ...(query.includeWorkers === "true" ? { workers: await showWorkers(parts, caller, endpoint) } : {}),
     ...(query.includeHealth === "true" ? { health: await readHealth(parts, endpoint) } : {}),
   };
 }

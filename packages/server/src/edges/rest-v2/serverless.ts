@@ -95,7 +95,7 @@ export function serverlessReads(app: FastifyInstance, parts: RestV2Parts): void 
   app.get(
     "/serverless/:endpointId/workers",
     route({ ...one, operationId: "listEndpointWorkers", summary: "The workers of an endpoint", reply: v2.WorkerList }),
-    async (request) => workersView(parts, own(parts, request)),
+    async (request) => workersView(parts, request.caller, own(parts, request)),
   );
   app.get(
     "/serverless/:endpointId/releases",

@@ -1,4 +1,5 @@
 import type { v2 } from "@millrace/api";
+import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { Parts } from "../../operations/needs.js";
 import { showWorkers } from "../../operations/workers/show-workers.js";
@@ -14,9 +15,10 @@ function statusOf({ state, jobs }: Shown): v2.WorkerStatus {
 }
 
 /** An endpoint's live workers, counted by state. */
-export async function workersView(parts: Parts, endpoint: Endpoint) {
+export async function workersView(parts: Parts, caller: ApiKey, endpoint: Endpoint) {
   const serving = servingVersion(endpoint);
-  const shown = (await showWorkers(parts, endpoint)).filter(({ state }) => state !== "ended" && state !== "stopping");
+  const all = await showWorkers(parts, caller, endpoint);
+  const shown = all.filter(({ state }) => state !== "ended" && state !== "stopping");
   const now = parts.clock.now();
   const image = parts.registry.template(endpoint.settings.templateId)?.settings.imageName ?? null;
   const workers = shown.map((worker) => {

@@ -81,6 +81,7 @@ const notQueued = (id: string) =>
 
 interface Admitted {
   readonly endpoint: Endpoint;
+  readonly scope: Scope;
   /** Throws if the key has ended, or may no longer make the request. */
   readonly check: () => void;
   readonly release?: () => void;
@@ -106,10 +107,11 @@ export function admitAtOnce(
     const mayStay = present && !hasEnded(needs, present) && (!changes || mayChange(present.scope, endpointId));
     if (!mayStay) throw keyEndedMeanwhile();
   };
-  if (!needs.rates) return { endpoint, check };
+  const { scope } = caller;
+  if (!needs.rates) return { endpoint, scope, check };
   if (needs.grants?.isShared) return undefined;
   const admission = needs.rates.admit(`${caller.ownerNo}/${endpoint.no}`, operation, 0, needs.clock.now());
-  return admission.ok ? { endpoint, check, release: admission.release } : undefined;
+  return admission.ok ? { endpoint, scope, check, release: admission.release } : undefined;
 }
 
 async function limitRate(

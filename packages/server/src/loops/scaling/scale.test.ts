@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { deleteEndpoint, updateEndpoint } from "../../operations/endpoints/save-endpoint.js";
-import { showDecisions } from "../../operations/show-resources.js";
 import { plainHost } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 

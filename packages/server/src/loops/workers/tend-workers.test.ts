@@ -36,7 +36,7 @@ describe("A worker of any provider", () => {
     for (const hostNo of [row.hostNo, row.hostNo + 1]) {
       expect(dialled(row, hostNo)).toEqual({ host: "10.1.0.7", port: 80, healthPort: 80 });
     }
-    const [shown] = await showWorkers(scene.parts, scene.now(endpoint));
+    const [shown] = await showWorkers(scene.parts, scene.admin, scene.now(endpoint));
     expect(shown).toMatchObject({ privateIp: "10.1.0.7", portMappings: { 80: 31_080 } });
     expect(scene.events).toContainEqual(
       expect.objectContaining({ type: "worker.started", workerId: row.id, provider: "strict", ref: { pid: 100 } }),

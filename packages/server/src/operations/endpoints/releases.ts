@@ -48,7 +48,7 @@ export async function showRelease({ registry }: Needs<"registry">, caller: ApiKe
     computeType: release.settings.computeType,
     ...(release.rollbackOf === undefined ? {} : { rollbackOf: release.rollbackOf }),
     ...(release.provenAt === undefined ? {} : { provenAt: iso(release.provenAt) }),
-    ...whyNot(release, whyThrottled(own)),
+    ...whyNot(release, whyThrottled(own, caller.scope)),
   };
 }
 

@@ -8,7 +8,7 @@ import type { LentTexts } from "../../lines/lent-texts.js";
 import type { Share } from "../../lines/shares.js";
 import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
-import { describeJob } from "./read-job.js";
+import { type Asked, describeJob } from "./read-job.js";
 
 /** A body in pieces of text or UTF-8. Its memory is on loan until `release`. */
 export interface LentBody {
@@ -101,14 +101,15 @@ function withTexts(job: JobReport, { output, error }: JobTexts): Omit<WholeJob, 
 const withOutput = (job: JobReport) => ({ job, output: job.output === undefined ? undefined : [job.output] });
 
 /** The status body of a job whose texts were too large to be read with it. */
-export async function lendStatus(needs: Lending, endpoint: Endpoint, job: JobReport, gone: Signal): Promise<LentBody> {
+export async function lendStatus(needs: Lending, asked: Asked, job: JobReport, gone: Signal): Promise<LentBody> {
+  const { endpoint } = asked;
   const lent = await lendTexts(needs, endpoint, job, gone);
   try {
     // everybody who has waited for the same texts gets them at one moment
     if (turns.isOver) await turns.take([endpoint.ownerNo, job.id]);
     const pieces = lent.texts
       ? statusPieces(lent.job, lent.texts, needs.clock.now())
-      : [await describeJob(needs, endpoint, lent.job)];
+      : [await describeJob(needs, asked, lent.job)];
     return { pieces, release: lent.release, isWanted: () => needs.shares.isWanted };
   } catch (error) {
     lent.release();

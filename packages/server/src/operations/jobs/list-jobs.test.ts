@@ -14,7 +14,7 @@ afterEach(() => scene.close());
 
 describe("The list of jobs", () => {
   const list = (query: Partial<Parameters<typeof listJobs>[2]> = {}) =>
-    listJobs(scene.parts, endpoint, { limit: 50, ...query }, scene.stays);
+    listJobs(scene.parts, scene.asked(endpoint), { limit: 50, ...query }, scene.stays);
   const jobsIn = ({ pieces }: Pick<JobPage, "pieces">): { id: string; output?: unknown }[] =>
     JSON.parse(`[${Buffer.concat(pieces.map((piece) => Buffer.from(piece)))}]`);
   const idsOf = (page: Pick<JobPage, "pieces">) => jobsIn(page).map(({ id }) => id);

@@ -5,7 +5,7 @@ import { limits } from "../../limits/index.js";
 import { turns } from "../../turns.js";
 import type { Needs } from "../needs.js";
 import { type LentBody, lendStatus, noRoom, nothingLent } from "./lend-status.js";
-import { describeJobs } from "./read-job.js";
+import { type Asked, describeJobs } from "./read-job.js";
 
 type Listing = Needs<"reader" | "tallies" | "clock" | "registry" | "here" | "texts" | "shares">;
 
@@ -24,24 +24,25 @@ export interface JobPage extends LentBody {
  * Jobs newest first, as many as fit in a reply (contract: `/requests`). A page of large texts is read into borrowed
  * memory, a slice at a time; a job whose own texts exceed a page gets a page to itself.
  */
-export async function listJobs(needs: Listing, endpoint: Endpoint, query: JobQuery, gone: Signal): Promise<JobPage> {
+export async function listJobs(needs: Listing, asked: Asked, query: JobQuery, gone: Signal): Promise<JobPage> {
+  const { endpoint } = asked;
   const short = await readSlice(needs, endpoint, query, limits.requestsSliceBytes, gone);
   const isAll = short.jobs.length === query.limit || !short.more;
   if (isAll && short.jobs.every(({ unreadBytes }) => unreadBytes === 0)) {
-    return pageOf(await textsOf(needs, endpoint, short.jobs), short, nothingLent);
+    return pageOf(await textsOf(needs, asked, short.jobs), short, nothingLent);
   }
   // for its strings and the bytes made from them
   const share = await needs.shares.ask(endpoint.ownerNo, 2 * limits.requestsPageBytesMax, gone);
   if (!share) throw noRoom();
   try {
-    const { pieces, ...page } = await readPage(needs, endpoint, query, gone);
+    const { pieces, ...page } = await readPage(needs, asked, query, gone);
     const first = page.jobs[0];
     if (first === undefined || first.unreadBytes === 0) {
       share.keep(bytesOf(pieces));
       return pageOf(pieces, page, { release: share.release, isWanted: () => needs.shares.isWanted });
     }
     share.release();
-    const lent = await lendStatus(needs, endpoint, first, gone);
+    const lent = await lendStatus(needs, asked, first, gone);
     return pageOf(lent.pieces, { jobs: [first], more: page.more }, lent);
   } catch (error) {
     share.release();
@@ -65,10 +66,11 @@ const readSlice = (needs: Listing, endpoint: Endpoint, query: JobQuery, bytesMax
  */
 async function readPage(
   needs: Listing,
-  endpoint: Endpoint,
+  asked: Asked,
   query: JobQuery,
   gone: Signal,
 ): Promise<Listed & { readonly pieces: Buffer[] }> {
+  const { endpoint } = asked;
   const jobs: JobReport[] = [];
   const pieces: Buffer[] = [];
   for (let left = limits.requestsPageBytesMax; ; left = limits.requestsPageBytesMax - bytesOf(pieces)) {
@@ -81,7 +83,7 @@ async function readPage(
     const isTooLarge = (slice.jobs[0]?.unreadBytes ?? 0) > 0;
     if (isTooLarge && jobs.length > 0) return { jobs, pieces, more: true };
     if (turns.isOver) await turns.take([endpoint.ownerNo, endpoint.no]);
-    const texts = isTooLarge ? [] : await describeJobs(needs, endpoint, slice.jobs);
+    const texts = isTooLarge ? [] : await describeJobs(needs, asked, slice.jobs);
     for (const text of texts) pieces.push(...(pieces.length > 0 ? [comma] : []), Buffer.from(text));
     jobs.push(...slice.jobs);
     const isOver = slice.jobs.length === 0 || isTooLarge || !slice.more || jobs.length >= query.limit;
@@ -99,8 +101,8 @@ interface Listed {
 }
 
 /** The jobs' status bodies, separated by commas. */
-async function textsOf(needs: Listing, endpoint: Endpoint, jobs: readonly JobReport[]): Promise<string[]> {
-  const texts = await describeJobs(needs, endpoint, jobs);
+async function textsOf(needs: Listing, asked: Asked, jobs: readonly JobReport[]): Promise<string[]> {
+  const texts = await describeJobs(needs, asked, jobs);
   return texts.flatMap((text, n) => (n === 0 ? [text] : [",", text]));
 }
 

@@ -22,7 +22,7 @@ function waiting(jobId: string, waitMs: number, gone = scene.stays) {
   const wait = { body: undefined as Record<string, unknown> | undefined, refusal: undefined as unknown };
   awaitJob(scene.parts, endpoint, jobId, waitMs, gone).then(
     async (job) => {
-      wait.body = JSON.parse(await describeJob(scene.parts, endpoint, job));
+      wait.body = JSON.parse(await describeJob(scene.parts, scene.asked(endpoint), job));
     },
     (refusal) => {
       wait.refusal = refusal;

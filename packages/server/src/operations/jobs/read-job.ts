@@ -1,10 +1,12 @@
 import { topics } from "../../bell.js";
 import type { Signal } from "../../clock.js";
+import type { Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { type HostView, isThere } from "../../domain/hosts/host.js";
 import { isFinal, type JobReport } from "../../domain/jobs/job.js";
 import { statusText, type Waiting } from "../../domain/jobs/status-text.js";
 import { waitReason } from "../../domain/jobs/wait-reason.js";
+import { namedFor } from "../../domain/workers/holders.js";
 import { isThrottled, workerState } from "../../domain/workers/worker.js";
 import { jobNotFound } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -25,14 +27,20 @@ export async function findJob(
   return job;
 }
 
+/** Whose job is described: an endpoint's, to a key with this scope. */
+export interface Asked {
+  readonly endpoint: Endpoint;
+  readonly scope: Scope;
+}
+
 /** The status body of a job that was just read (contract: Job). */
-export const describeJob = async (needs: Reading, endpoint: Endpoint, job: JobReport): Promise<string> =>
-  (await describeJobs(needs, endpoint, [job]))[0] as string;
+export const describeJob = async (needs: Reading, asked: Asked, job: JobReport): Promise<string> =>
+  (await describeJobs(needs, asked, [job]))[0] as string;
 
 /** The status bodies of jobs of one endpoint. Why they wait is looked up once for all of them. */
-export async function describeJobs(needs: Reading, endpoint: Endpoint, jobs: readonly JobReport[]): Promise<string[]> {
+export async function describeJobs(needs: Reading, asked: Asked, jobs: readonly JobReport[]): Promise<string[]> {
   const isWaited = jobs.some(({ status }) => status === "IN_QUEUE");
-  const facts = isWaited ? await waitingFacts(needs, endpoint) : undefined;
+  const facts = isWaited ? await waitingFacts(needs, asked) : undefined;
   return Promise.all(
     jobs.map(async (job) => {
       const waiting = facts && job.status === "IN_QUEUE" ? await whyWaiting(needs, facts, job) : undefined;
@@ -63,13 +71,13 @@ export async function awaitJob(
 type WaitingFacts = Omit<Parameters<typeof waitReason>[0], "lowPriority">;
 
 /** Why an endpoint's jobs wait, as far as the reason is the same for all of them. */
-async function waitingFacts(needs: Reading, asked: Endpoint): Promise<WaitingFacts & { endpoint: Endpoint }> {
-  const endpoint = needs.registry.endpointByNo(asked.no) ?? asked; // it may have changed since the wait began
+async function waitingFacts(needs: Reading, asked: Asked): Promise<WaitingFacts & { endpoint: Endpoint }> {
+  const endpoint = needs.registry.endpointByNo(asked.endpoint.no) ?? asked.endpoint; // it may have changed since the wait began
   const held = await needs.tallies.holdings(endpoint.no);
   const workers = needs.registry.workersOf(endpoint.no);
   const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
   const doing = workers.find((worker) => worker.doing !== undefined)?.doing;
-  const [throttled, pause] = [whyThrottled(workers), crashPause(needs, endpoint)];
+  const [throttled, pause] = [whyThrottled(workers, asked.scope), crashPause(needs, endpoint)];
   return { endpoint, states, doing, pause, throttled, obstacle: obstacle(needs, endpoint) };
 }
 
@@ -89,9 +97,11 @@ async function whyWaiting(
   };
 }
 
-/** Why a worker has no place yet; undefined if every worker has one. */
-export const whyThrottled = (workers: readonly LiveWorker[]): string | undefined =>
-  workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
+/** Why a worker has no place yet, for a key with this scope; undefined if every worker has one. */
+export function whyThrottled(workers: readonly LiveWorker[], scope: Scope): string | undefined {
+  const why = workers.find(({ row }) => row.wanted === "running" && isThrottled(row))?.row.why;
+  return why && namedFor(scope, why);
+}
 
 /** Why no host can run this endpoint's workers; undefined if one can. */
 export function obstacle(

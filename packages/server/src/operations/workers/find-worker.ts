@@ -1,4 +1,5 @@
 import type { Signal } from "../../clock.js";
+import type { Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { gateReason } from "../../domain/scaling/gate-reason.js";
 import { type Worker, workerState } from "../../domain/workers/worker.js";
@@ -14,6 +15,8 @@ import { crashPause } from "./crash-pause.js";
 type Finding = Needs<"gate" | "registry" | "here" | "clock" | "draining">;
 
 export interface Search {
+  /** What the key of the request sees: a refusal names nothing else. */
+  readonly scope: Scope;
   readonly isSocket: boolean;
   /** Workers that have failed this request. */
   readonly tried?: ReadonlySet<number>;
@@ -27,8 +30,8 @@ export interface Search {
  * if none comes.
  */
 export async function findWorker(needs: Finding, endpoint: Endpoint, search: Search): Promise<Found> {
-  const { isSocket, tried, untilAt, gone } = search;
-  const why = reason(needs, endpoint);
+  const { scope, isSocket, tried, untilAt, gone } = search;
+  const why = reason(needs, endpoint, scope);
   if (why.isHopeless) throw refused(why.sentence, hopelessRetrySeconds);
   if (needs.gate.isFull(endpoint.no))
     throw refused(`${limits.gateWaitingMax} requests are already waiting for a worker.`, soonRetrySeconds);
@@ -37,7 +40,7 @@ export async function findWorker(needs: Finding, endpoint: Endpoint, search: Sea
   if (found) return found;
   refuseWhileDraining(needs.draining);
   if (needs.registry.endpointByNo(endpoint.no)?.deletedAt !== undefined) throw endpointNotFound(endpoint.id);
-  throw refused(reason(needs, endpoint).sentence, soonRetrySeconds);
+  throw refused(reason(needs, endpoint, scope).sentence, soonRetrySeconds);
 }
 
 const hopelessRetrySeconds = 60;
@@ -45,7 +48,7 @@ const soonRetrySeconds = 5;
 const refused = (sentence: string, retryAfterSeconds: number) =>
   new Refusal("NO_WORKER", `No worker could take the request: ${sentence}`, { retryAfterSeconds });
 
-function reason(needs: Finding, endpoint: Endpoint) {
+function reason(needs: Finding, endpoint: Endpoint, scope: Scope) {
   const now = needs.registry.endpointByNo(endpoint.no) ?? endpoint; // it may have been changed meanwhile
   const workers = needs.registry.workersOf(endpoint.no);
   return gateReason({
@@ -54,7 +57,7 @@ function reason(needs: Finding, endpoint: Endpoint) {
     pause: crashPause(needs, now),
     isOutOfReach: workers.every(({ row }) => !dialled(row, needs.here.hostNo)),
     doing: workers.find(({ doing }) => doing !== undefined)?.doing,
-    throttled: whyThrottled(workers),
+    throttled: whyThrottled(workers, scope),
     obstacle: obstacle(needs, now)?.detail,
   });
 }

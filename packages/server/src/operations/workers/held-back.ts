@@ -1,5 +1,6 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { isSameType } from "../../domain/hosts/gpu.js";
+import { anotherUsers, silentHolder } from "../../domain/workers/holders.js";
 import { type Holding, type Need, needOf } from "../../domain/workers/placement.js";
 import { hostIsSilent, isThrottled, type Resources, type Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
@@ -8,9 +9,6 @@ import type { Needs } from "../needs.js";
 // Resources of ended workers that must not be given out yet.
 
 type Looking = Needs<"registry" | "here" | "clock">;
-
-/** How the holder of a resource is named to all but its owner. */
-export const anotherUsers = "a worker or pod of another user";
 
 /** Resources of a worker that has just made way for another worker of its endpoint. */
 export interface Reserved {
@@ -87,7 +85,7 @@ export function abandoned({ registry, here, clock }: Looking, { ownerNo }: Endpo
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;
     if (now < seenAt + limits.leaseMs) continue; // the host is back, and stops them itself
     const isOwn = registry.endpointByNo(row.endpointNo)?.ownerNo === ownerNo;
-    const holder = isOwn ? `worker ${row.id} of a host that is silent` : `${anotherUsers}, whose host is silent`;
+    const holder = isOwn ? silentHolder(row.id) : `${anotherUsers}, whose host is silent`;
     held.push({ workerNo, hostNo, resources, holder, isLeaving: false, pausedRank: undefined });
   }
   return held;

@@ -4,6 +4,7 @@ import type { HostView } from "../../domain/hosts/host.js";
 import { wantedCluster } from "../../domain/hosts/place.js";
 import { isPod } from "../../domain/pods/pod.js";
 import { fairPlaces } from "../../domain/workers/fair-places.js";
+import { anotherUsers, podHolder, workerHolder } from "../../domain/workers/holders.js";
 import { type Holding, type Need, needOf, type Placement, place, type Where } from "../../domain/workers/placement.js";
 import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
@@ -11,7 +12,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { barredBy } from "../usage/quotas.js";
-import { abandoned, anotherUsers, type Reserved, reservedIn } from "./held-back.js";
+import { abandoned, type Reserved, reservedIn } from "./held-back.js";
 import { stopWorker } from "./worker-life.js";
 
 type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
@@ -168,8 +169,8 @@ function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Rese
       theirs?.ownerNo !== endpoint.ownerNo
         ? anotherUsers
         : isPod(theirs)
-          ? `pod ${theirs.id}`
-          : `worker ${row.id} of endpoint ${theirs.id}`;
+          ? podHolder(theirs.id)
+          : workerHolder(row.id, theirs.id);
     const later = theirs?.settings.flashBootType === "PRIORITY_FLASHBOOT" ? Number.MAX_SAFE_INTEGER / 2 : 0;
     const pausedRank = row.wanted === "paused" ? later + (row.pausedAt ?? row.createdAt) : undefined;
     const isLeaving = row.wanted === "stopped";

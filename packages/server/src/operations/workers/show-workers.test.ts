@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 const worker = (): LiveWorker => scene.workersOf(endpoint)[0] as LiveWorker;
-const shown = async () => (await showWorkers(scene.parts, scene.now(endpoint)))[0]!;
+const shown = async () => (await showWorkers(scene.parts, scene.admin, scene.now(endpoint)))[0]!;
 const iso = (ms: number) => new Date(ms).toISOString();
 
 describe("A worker is shown", () => {
@@ -78,9 +78,9 @@ describe("A worker is shown", () => {
       "ended",
     ]);
     expect(view.coldStart).toMatchObject({ readyMs: expect.any(Number), totalMs: expect.any(Number), outputMs: 500 });
-    const all = await showWorkers(scene.parts, endpoint, { ended: true });
+    const all = await showWorkers(scene.parts, scene.admin, endpoint, { ended: true });
     expect(all.map(({ state }) => state)).toEqual(["initializing", "ended"]);
-    expect(await showWorkers(scene.parts, endpoint)).toHaveLength(1);
+    expect(await showWorkers(scene.parts, scene.admin, endpoint)).toHaveLength(1);
   });
 
   it("only to its owner", async () => {

@@ -1,6 +1,7 @@
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { type ColdStart, coldStart, coldStartSteps, percentiles } from "../../domain/workers/cold-start.js";
+import { namedFor } from "../../domain/workers/holders.js";
 import { isFrozen, type Worker, workerState } from "../../domain/workers/worker.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -67,7 +68,7 @@ const shownColdStart = ({ steps, totalMs, outputMs }: ColdStart) => ({
 });
 
 /** A worker as callers see it; absent fields are left out. */
-function view({ registry }: Needs<"registry">, endpoint: Endpoint, row: Worker, held: number) {
+function view({ registry }: Needs<"registry">, { scope }: ApiKey, endpoint: Endpoint, row: Worker, held: number) {
   const live = registry.workerByNo(row.no);
   const { state, since, why } = stateOf(row, endpoint, held, live?.busyAt ?? 0);
   const { gpus = [], cpus, memoryMib } = row.resources ?? {};
@@ -79,7 +80,7 @@ function view({ registry }: Needs<"registry">, endpoint: Endpoint, row: Worker, 
     desiredStatus: isGone ? "EXITED" : "RUNNING",
     state,
     since: iso(since),
-    ...(why === undefined || why === "" ? {} : { why }),
+    ...(why === undefined || why === "" ? {} : { why: namedFor(scope, why) }),
     ...(live?.doing === undefined ? {} : { doing: live.doing }),
     jobs: held,
     gpus: gpus.map(({ id, name }) => ({ id, name })),
@@ -115,7 +116,12 @@ const exitOf = ({ code, signal, note, cause }: NonNullable<Worker["exit"]>) => (
 });
 
 /** An endpoint's workers, newest first; on request also workers that ended in the last 24 hours. */
-export async function showWorkers(needs: Showing, endpoint: Endpoint, options: { ended?: boolean } = {}) {
+export async function showWorkers(
+  needs: Showing,
+  caller: ApiKey,
+  endpoint: Endpoint,
+  options: { ended?: boolean } = {},
+) {
   const held = await needs.tallies.holdings(endpoint.no);
   const rows = options.ended
     ? await needs.registry.workersListed(endpoint.no, limits.workersListedMax)
@@ -123,14 +129,14 @@ export async function showWorkers(needs: Showing, endpoint: Endpoint, options: {
         .workersOf(endpoint.no)
         .map(({ row }) => row)
         .toReversed();
-  return rows.map((row) => view(needs, endpoint, row, held.get(row.no) ?? 0));
+  return rows.map((row) => view(needs, caller, endpoint, row, held.get(row.no) ?? 0));
 }
 
 /** One worker with its timeline, until 24 hours after its end. Another user's is refused like an unknown one. */
 export async function showWorker(needs: Showing, caller: ApiKey, workerId: string) {
   const { row, endpoint } = await ownWorker(needs, caller, workerId);
   const held = await needs.tallies.holdings(endpoint.no);
-  return view(needs, endpoint, row, held.get(row.no) ?? 0);
+  return view(needs, caller, endpoint, row, held.get(row.no) ?? 0);
 }
 
 const isWorkerId = /^[a-z0-9]{14}$/;

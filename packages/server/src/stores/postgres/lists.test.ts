@@ -21,7 +21,7 @@ it("A list of waiting jobs takes one query for the running jobs, and one for all
   const { holdings } = postgresTallyReader(reads);
   const reader = { ...scene.parts.reader, list: scene.stores.reader.list, position };
   const tallies = { ...scene.parts.tallies, holdings };
-  const page = await listJobs({ ...scene.parts, reader, tallies }, endpoint, { limit: 50 }, scene.stays);
+  const page = await listJobs({ ...scene.parts, reader, tallies }, scene.asked(endpoint), { limit: 50 }, scene.stays);
   await scene.close();
   expect(JSON.parse(`[${page.pieces.join("")}]`)).toHaveLength(50);
   expect(asked).toHaveLength(2);

@@ -33,7 +33,8 @@ export function endpointView(context: Context, endpoint: Endpoint) {
       dataCenterId: registry.volume(id)?.dataCenterId ?? null,
     })),
     networkVolume: volume && volumeFor(caller, showVolume(parts, volume)),
-    pods: async (_: unknown, { answer }: Context) => answer.list(await showWorkers(parts, endpoint), (pod) => pod),
+    pods: async (_: unknown, { answer }: Context) =>
+      answer.list(await showWorkers(parts, caller, endpoint), (pod) => pod),
     modelReferences: [],
     compliance: [],
   };

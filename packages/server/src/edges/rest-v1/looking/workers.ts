@@ -22,7 +22,9 @@ export function workerRoutes(app: FastifyInstance, parts: Parts): void {
       querystring: ended,
     }),
     async (request) =>
-      showWorkers(parts, endpointOf(request), { ended: (request.query as { ended?: string }).ended === "true" }),
+      showWorkers(parts, request.caller, endpointOf(request), {
+        ended: (request.query as { ended?: string }).ended === "true",
+      }),
   );
   const changing = { params: params("workerId") };
   app.get(

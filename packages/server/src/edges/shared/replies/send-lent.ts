@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock, Signal } from "../../../clock.js";
 import type { JobReport } from "../../../domain/jobs/job.js";
 import { limits } from "../../../limits/index.js";
 import { type LentBody, lendStatus } from "../../../operations/jobs/lend-status.js";
-import { describeJob } from "../../../operations/jobs/read-job.js";
+import { type Asked, describeJob } from "../../../operations/jobs/read-job.js";
 import type { Needs } from "../../../operations/needs.js";
 import { goneSignal, jsonType, sendJson } from "./replies.js";
 import { turnFor } from "./write-turns.js";
@@ -168,6 +168,9 @@ export async function sendLentReply(
   return reply;
 }
 
+/** Whose jobs a request asks for. */
+export const askedIn = ({ endpoint, caller }: FastifyRequest): Asked => ({ endpoint, scope: caller.scope });
+
 /** Sends a job's status body, a large one from borrowed memory. */
 export async function sendStatus(
   parts: Parameters<typeof lendStatus>[0] & Needs<"emit">,
@@ -175,7 +178,7 @@ export async function sendStatus(
   job: JobReport,
   gone: Signal = goneSignal(reply),
 ): Promise<FastifyReply> {
-  const { endpoint } = reply.request;
-  if (job.unreadBytes === 0) return sendJson(reply, await describeJob(parts, endpoint, job));
-  return sendLentReply(parts, reply, await lendStatus(parts, endpoint, job, gone));
+  const asked = askedIn(reply.request);
+  if (job.unreadBytes === 0) return sendJson(reply, await describeJob(parts, asked, job));
+  return sendLentReply(parts, reply, await lendStatus(parts, asked, job, gone));
 }
