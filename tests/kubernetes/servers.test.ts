@@ -64,6 +64,23 @@ async function end(server: Member, endpoint: string): Promise<void> {
   await until(async () => (await servers.query(alive)).length === 0, 30_000);
 }
 
+it("Why a worker has no node is told by each server", { timeout: 60_000 }, async () => {
+  const wide = { computeType: "CPU", workersMax: 1, vcpuCount: 64 };
+  const endpoint = await makeEndpoint(tending, image, wide);
+  const { id } = (await call(tending, "POST", `/v2/${endpoint}/run`, { input: {} })).body;
+  for (const server of [tending, other]) {
+    const status = async () => (await call(server, "GET", `/v2/${endpoint}/status/${id}`)).body;
+    const why = /A worker has no place yet: no node of the cluster has room for it: .*Insufficient cpu/;
+    await until(async () => why.test((await status()).waitDetail), 30_000);
+    expect(await status()).toMatchObject({ waitReason: "no_capacity" });
+    const [worker] = await workersOf(server, endpoint);
+    expect(worker).toMatchObject({ doing: expect.stringContaining("no node of the cluster has room") });
+  }
+  await call(tending, "POST", `/v2/${endpoint}/cancel/${id}`);
+  await call(tending, "DELETE", `/sdk/v1/endpoints/${endpoint}`);
+  await expect.poll(() => podsIn(cluster), { timeout: 30_000 }).toEqual([]);
+});
+
 describe("The log of a worker that has ended", () => {
   it("is shown by a server that has not tended it", { timeout: 120_000 }, async () => {
     const { endpoint, worker } = await printed(other, "hello");

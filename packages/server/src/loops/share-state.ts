@@ -1,8 +1,8 @@
 import { realTime } from "../clock.js";
-import { mayCall, type ServerAddress } from "../domain/hosts/server.js";
+import { mayCall, type ServerAddress, type StartNote } from "../domain/hosts/server.js";
 import type { GateReport } from "../domain/scaling/gate-report.js";
 import { limits } from "../limits/index.js";
-import type { Needs, OtherServer } from "../operations/needs.js";
+import type { LiveWorker, Needs, OtherServer } from "../operations/needs.js";
 import type { Server, SharedStore } from "../store/index.js";
 import { clusterComparison } from "./compare-clusters.js";
 import type { Leases } from "./leases.js";
@@ -43,6 +43,7 @@ export function shareStateLoop(
         gate: report,
         clusters,
         changes: news.changes,
+        starts: startsOf(registry.liveWorkers()),
         ...(server ? { address: server.address } : {}),
       },
       hosts: here.hosts(),
@@ -63,6 +64,7 @@ export function shareStateLoop(
       others.flatMap(({ gate }) => (gate ? [gate] : [])),
       server ? others.flatMap((other) => callable(other, server.address)) : [],
     );
+    hearStarts(registry.liveWorkers(), others);
     compareClusters(others);
     news.hearElsewhere(new Map(others.map(({ no, changes = 0 }) => [no, changes])));
     const tells = newsOf(report);
@@ -106,6 +108,25 @@ export function shareStateLoop(
       return now + limits.beatMs;
     },
   };
+}
+
+/** What this server does to start workers: of each endpoint one first, as far as they are told. */
+export function startsOf(workers: readonly LiveWorker[]): Record<string, StartNote> {
+  const starting = workers.filter(({ doing }) => doing !== undefined);
+  const firsts = new Map(starting.map((worker) => [worker.row.endpointNo, worker]));
+  const told = [...new Set([...firsts.values(), ...starting])].slice(0, limits.startsToldMax);
+  return Object.fromEntries(
+    told.map(({ row, doing = "", fullSince }) => [
+      row.no,
+      { doing: doing.slice(0, limits.startWordsMax), ...(fullSince === undefined ? {} : { isFull: true }) },
+    ]),
+  );
+}
+
+/** Keeps what other servers do to start workers. */
+function hearStarts(workers: readonly LiveWorker[], others: readonly Server[]): void {
+  for (const worker of workers)
+    worker.startElsewhere = others.map(({ starts }) => starts?.[worker.row.no]).find((start) => start !== undefined);
 }
 
 /** News for the other servers: the endpoints whose requests wait here, and the endpoints with a healthy worker. */

@@ -1,4 +1,5 @@
 import { PlainSignal } from "../clock.js";
+import type { StartNote } from "../domain/hosts/server.js";
 import { type Habits, noHabits } from "../domain/jobs/prefetch.js";
 import { type Heard, nothingHeard } from "../domain/workers/absence.js";
 import type { Worker } from "../domain/workers/worker.js";
@@ -31,12 +32,24 @@ export interface LiveWorker {
   forgave: number;
   /** What is being done to start it, if it takes long and is done here. */
   doing?: string | undefined;
+  /** What the server that starts it says, if that is another one. */
+  startElsewhere?: StartNote | undefined;
   /** Since when it has been without a node of its cluster. */
   unplacedSince?: number | undefined;
   /** Since when its cluster has had no room for it, and none in sight. */
   fullSince?: number | undefined;
   /** Aborted when its polls must be answered at once. */
   dismissed: PlainSignal;
+}
+
+/** What is being done to start a worker, here or by another server. */
+export const startOf = ({ doing, fullSince, startElsewhere }: LiveWorker): StartNote | undefined =>
+  doing === undefined ? startElsewhere : { doing, isFull: fullSince !== undefined };
+
+/** What is told of an endpoint whose workers start: if one has a place, that it starts, and not that others have none. */
+export function startAmong(workers: readonly LiveWorker[]): StartNote | undefined {
+  const starts = workers.flatMap((worker) => startOf(worker) ?? []);
+  return starts.find(({ isFull }) => !isFull) ?? starts[0];
 }
 
 /** An endpoint's workers: thousands may have ended in a day, and most looks are for the others. */
@@ -120,6 +133,7 @@ class Kept implements LiveWorker {
   asksFor = 0;
   forgave = 0;
   doing: string | undefined = undefined;
+  startElsewhere: StartNote | undefined = undefined;
   unplacedSince: number | undefined = undefined;
   fullSince: number | undefined = undefined;
   dismissed = new PlainSignal();

@@ -10,9 +10,16 @@ export interface ServerAddress {
   readonly machine?: string;
 }
 
+/** What a server does to start a worker, if that takes long; whether its cluster has no room for it, and none in sight. */
+export interface StartNote {
+  readonly doing: string;
+  readonly isFull?: boolean;
+}
+
 /**
  * A server's report to the other servers: its machine's host, what waits and runs at its gate, the address where they
- * reach it, the clusters that it reaches, in order of preference, and how many changes it has made that dashboards show.
+ * reach it, the clusters that it reaches, in order of preference, how many changes it has made that dashboards show, and
+ * what it does to start workers, by their numbers.
  */
 export interface ServerReport {
   readonly hostNo?: number;
@@ -20,6 +27,7 @@ export interface ServerReport {
   readonly address?: ServerAddress;
   readonly clusters?: readonly NamedCluster[];
   readonly changes?: number;
+  readonly starts?: Readonly<Record<string, StartNote>>;
 }
 
 /** Whether one server may call another. A loopback address means the same server only on the same machine. */

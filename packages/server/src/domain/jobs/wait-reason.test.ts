@@ -62,6 +62,15 @@ describe("A job waits", () => {
     const starting = { ...facts({ it: "", reason: "", states: ["starting"] }), doing: "pulling the image 'a'" };
     expect(waitReason(starting).waitDetail).toBe("A worker is starting (pulling the image 'a').");
     expect(waitReason(facts({ it: "", reason: "", obstacle: noGpu })).waitDetail).toBe(noGpu.detail);
+    const doing = "no node has room for it";
+    expect(waitReason({ ...starting, doing, isFull: true })).toEqual({
+      waitReason: "no_capacity",
+      waitDetail: "A worker has no place yet: no node has room for it.",
+    });
+    expect(waitReason({ ...starting, states: ["running", "starting"], doing, isFull: true })).toEqual({
+      waitReason: "no_capacity",
+      waitDetail: "All workers are busy, and another has no place yet: no node has room for it.",
+    });
     expect(waitReason(facts({ it: "", reason: "", states: ["running"], workersMax: 1 })).waitDetail).toContain("(1)");
   });
 

@@ -30,6 +30,8 @@ export interface WaitFacts {
   readonly pause: CrashPause;
   /** What is being done to start a worker, if it takes long. */
   readonly doing?: string | undefined;
+  /** Whether its cluster has no room for it. */
+  readonly isFull?: boolean | undefined;
   /** Why a worker that was asked for has no place yet. */
   readonly throttled?: string | undefined;
   /** Why no host can run the endpoint's workers, if none can. */
@@ -77,10 +79,12 @@ export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDeta
   if (count("idle") > 0) return say("workers_busy", "A worker is free and about to take this job.");
   if (count("running") > 0) {
     if (facts.throttled !== undefined) return say(unplaced, `All workers are busy. ${facts.throttled}`);
+    if (facts.isFull) return say("no_capacity", `All workers are busy, and another has no place yet: ${facts.doing}.`);
     return facts.states.length >= settings.workersMax
       ? say("workers_max_reached", `All workers are busy and workersMax (${settings.workersMax}) is reached.`)
       : say("workers_busy", "All workers are busy; more are started when the scaler's target is passed.");
   }
+  if (count("starting") > 0 && facts.isFull) return say("no_capacity", `A worker has no place yet: ${facts.doing}.`);
   if (count("starting") > 0) {
     const doing = facts.doing === undefined ? "and has not asked for a job yet" : `(${facts.doing})`;
     return say("starting", `A worker is starting ${doing}.`);

@@ -8,6 +8,8 @@ export interface GateFacts {
   readonly pause: CrashPause;
   /** What is being done to start a worker, if it takes long. */
   readonly doing?: string | undefined;
+  /** Whether its cluster has no room for it. */
+  readonly isFull?: boolean | undefined;
   /** Why a worker that was asked for has no place yet. */
   readonly throttled?: string | undefined;
   /** Whether all ready workers are on hosts that this server cannot reach. */
@@ -18,7 +20,7 @@ export interface GateFacts {
 
 /** Why no worker takes a request. `isHopeless`: waiting would not help. */
 export function gateReason(facts: GateFacts): { sentence: string; isHopeless: boolean } {
-  const { endpoint, states, doing, throttled, isOutOfReach, obstacle } = facts;
+  const { endpoint, states, doing, isFull, throttled, isOutOfReach, obstacle } = facts;
   const { settings } = endpoint;
   const say = (sentence: string, isHopeless = false) => ({ sentence, isHopeless });
   const count = (state: WorkerState) => states.filter((each) => each === state).length;
@@ -32,6 +34,7 @@ export function gateReason(facts: GateFacts): { sentence: string; isHopeless: bo
       "Its workers are on other hosts, at addresses that this server cannot reach: send the request to their server.",
     );
   if (ready > 0) return say("None of the workers answers GET /ping with 200.");
+  if (count("starting") > 0 && isFull) return say(`A worker has no place yet: ${doing}.`);
   if (count("starting") > 0)
     return say(
       `A worker is starting ${doing === undefined ? "and has not answered GET /ping with 200 yet" : `(${doing})`}.`,

@@ -11,6 +11,7 @@ import { isThrottled, workerState } from "../../domain/workers/worker.js";
 import { jobNotFound } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { waitFor } from "../../lines/waiters.js";
+import { startAmong } from "../../memory/live-workers.js";
 import type { LiveWorker, Needs } from "../needs.js";
 import { crashPause } from "../workers/crash-pause.js";
 
@@ -76,9 +77,9 @@ async function waitingFacts(needs: Reading, asked: Asked): Promise<WaitingFacts 
   const held = await needs.tallies.holdings(endpoint.no);
   const workers = needs.registry.workersOf(endpoint.no);
   const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
-  const doing = workers.find((worker) => worker.doing !== undefined)?.doing;
+  const { doing, isFull } = startAmong(workers) ?? {};
   const [throttled, pause] = [whyThrottled(workers, asked.scope), crashPause(needs, endpoint)];
-  return { endpoint, states, doing, pause, throttled, obstacle: obstacle(needs, endpoint) };
+  return { endpoint, states, doing, isFull, pause, throttled, obstacle: obstacle(needs, endpoint) };
 }
 
 async function whyWaiting(

@@ -2,6 +2,7 @@ import { displayNameOf } from "../../domain/hosts/gpu.js";
 import { countryOf, type HostView } from "../../domain/hosts/host.js";
 import { actionsIn, type Pod, type PodState, podState } from "../../domain/pods/pod.js";
 import { isThrottled } from "../../domain/workers/worker.js";
+import { startOf } from "../../memory/live-workers.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts, obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
@@ -126,7 +127,7 @@ function detailOf(
   if (state === "ERROR") return failure(needs, pod);
   if (isEnding) return "Its previous container is being stopped.";
   if (worker && isThrottled(worker.row)) return worker.row.why ?? "It waits for a place.";
-  if (worker) return worker.doing ?? "Its container is being started.";
+  if (worker) return startOf(worker)?.doing ?? "Its container is being started.";
   return obstacle(needs, pod, hosts())?.detail ?? "It is about to be started.";
 }
 

@@ -7,6 +7,7 @@ import { mayDial, readAddress, type WorkerAddress } from "../../domain/workers/w
 import { endpointNotFound, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import type { Found } from "../../lines/gate-line.js";
+import { startAmong } from "../../memory/live-workers.js";
 import { refuseWhileDraining } from "../access/authenticate.js";
 import { obstacle, whyThrottled } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
@@ -56,7 +57,7 @@ function reason(needs: Finding, endpoint: Endpoint, scope: Scope) {
     states: workers.map(({ row }) => workerState(row, needs.gate.heldBy(row.no))),
     pause: crashPause(needs, now),
     isOutOfReach: workers.every(({ row }) => !dialled(row, needs.here.hostNo)),
-    doing: workers.find(({ doing }) => doing !== undefined)?.doing,
+    ...startAmong(workers),
     throttled: whyThrottled(workers, scope),
     obstacle: obstacle(needs, now)?.detail,
   });

@@ -5,6 +5,7 @@ import { namedFor } from "../../domain/workers/holders.js";
 import { isFrozen, type Worker, workerState } from "../../domain/workers/worker.js";
 import { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
+import { startOf } from "../../memory/live-workers.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
 
@@ -70,6 +71,7 @@ const shownColdStart = ({ steps, totalMs, outputMs }: ColdStart) => ({
 /** A worker as callers see it; absent fields are left out. */
 function view({ registry }: Needs<"registry">, { scope }: ApiKey, endpoint: Endpoint, row: Worker, held: number) {
   const live = registry.workerByNo(row.no);
+  const start = live && startOf(live);
   const { state, since, why } = stateOf(row, endpoint, held, live?.busyAt ?? 0);
   const { gpus = [], cpus, memoryMib } = row.resources ?? {};
   const isGone = row.wanted === "stopped" || row.endedAt !== undefined;
@@ -81,7 +83,7 @@ function view({ registry }: Needs<"registry">, { scope }: ApiKey, endpoint: Endp
     state,
     since: iso(since),
     ...(why === undefined || why === "" ? {} : { why: namedFor(scope, why) }),
-    ...(live?.doing === undefined ? {} : { doing: live.doing }),
+    ...(start === undefined ? {} : { doing: start.doing }),
     jobs: held,
     gpus: gpus.map(({ id, name }) => ({ id, name })),
     ...(cpus === undefined ? {} : { vcpuCount: cpus }),

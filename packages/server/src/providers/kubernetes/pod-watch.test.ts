@@ -58,6 +58,33 @@ it("Pods are listed, and watched from there on with bookmarks and a limit of sil
   expect(watch.get("a")).toBeUndefined();
 });
 
+it("A watch that ends in its time is followed by one from its last bookmark; pods are told again, and not listed", async () => {
+  lists = [["a", "b"]];
+  watch.begin();
+  await opened(1);
+  say("MODIFIED", { ...pod("a"), metadata: { ...pod("a").metadata, resourceVersion: "7" } });
+  say("DELETED", pod("b"));
+  say("BOOKMARK", { metadata: { resourceVersion: "9" } });
+  streams[0]?.stream.end();
+  await opened(2);
+  expect(streams[1]?.call).toMatchObject({ query: { resourceVersion: "9" } });
+  expect(told).toEqual(["changed a", "changed b", "changed a", "removed b", "changed a"]);
+  say("ERROR", { code: 410 });
+  lists = [["c"]];
+  await opened(3);
+  expect(told.slice(5)).toEqual(["removed a", "changed c"]);
+});
+
+it("A watch that breaks is followed by a list", async () => {
+  lists = [["a"], ["b"]];
+  watch.begin();
+  await opened(1);
+  say("BOOKMARK", { metadata: { resourceVersion: "9" } });
+  streams[0]?.stream.destroy(new Error("reset"));
+  await opened(2);
+  expect(streams[1]?.call).toMatchObject({ query: { resourceVersion: "after-b" } });
+});
+
 it("A version that the cluster has forgotten is no trouble: pods are listed again, and those that went are told", async () => {
   lists = [["a", "b"], ["b"]];
   watch.begin();

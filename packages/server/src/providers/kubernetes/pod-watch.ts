@@ -19,7 +19,7 @@ export interface PodListener {
   readonly reached: (isReached: boolean, why: string) => void;
 }
 
-/** Follows the pods of one service in a namespace by a list and a watch from there on. */
+/** Follows the pods of one service in a namespace by a list and watches from there on, one after the other. */
 export class PodWatch {
   readonly #cluster: Cluster;
   readonly #path: string;
@@ -72,14 +72,15 @@ export class PodWatch {
   async #run(): Promise<void> {
     const { signal } = this.#closing;
     let isAway = false;
+    let version: string | undefined; // where a watch has ended in its own time: the next goes on from there
     for (let ms: number = limits.clusterRetryMs; !signal.aborted; ) {
       try {
-        // all are read again each time: what could not be done for one that has not changed since is tried again
-        const version = await this.#list();
+        const from: string = version === undefined ? await this.#list() : this.#tellAll(version);
+        version = undefined;
         if (isAway) this.#listener.reached(true, "");
         isAway = false;
         ms = limits.clusterRetryMs;
-        await this.#follow(version);
+        version = await this.#follow(from);
       } catch (error) {
         if (signal.aborted) return;
         // an old version is forgotten
@@ -110,8 +111,15 @@ export class PodWatch {
     return version;
   }
 
-  /** Follows changes from a version on until the watch ends. */
-  async #follow(resourceVersion: string): Promise<void> {
+  /** Tells all pods again: what could not be done for one that has not changed since is tried again. */
+  #tellAll(version: string): string {
+    for (const each of [...this.#pods.values()]) this.#listener.changed(each);
+    return version;
+  }
+
+  /** Follows changes from a version on until the watch ends; resolves with the version that it has come to. */
+  async #follow(resourceVersion: string): Promise<string> {
+    let reached = resourceVersion;
     const ending = realTime.abortAfter(limits.podWatchMs + limits.clusterAnswerMs);
     const signal = AbortSignal.any([ending, this.#closing.signal]);
     const query = {
@@ -126,6 +134,7 @@ export class PodWatch {
       for await (const line of linesIn(stream, () => limits.podWatchLineBytesMax)) {
         const { type, object } = JSON.parse(line.toString("utf8")) as WatchEvent;
         if (type === "ERROR") throw new ClusterRefusal(object.code ?? 500, "", "the watch of its pods has failed");
+        reached = object.metadata?.resourceVersion ?? reached;
         if (type === "BOOKMARK") continue;
         if (type === "DELETED") this.#remove(seenPod(object));
         else this.#change(seenPod(object));
@@ -133,6 +142,7 @@ export class PodWatch {
     } finally {
       stream.destroy();
     }
+    return reached;
   }
 
   #change(seen: SeenPod): void {
