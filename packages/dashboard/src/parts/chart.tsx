@@ -95,10 +95,10 @@ export function Chart({
   return (
     <figure className="chart">
       <figcaption>
-        {series.map(({ label: name, color }) => (
+        {series.map(({ label: name, color, isMarked }) => (
           <span key={name} className="key-of">
             <svg width="10" height="10" aria-hidden="true">
-              <rect width="10" height="10" rx="2" style={{ fill: `var(${color})` }} />
+              <rect width="10" height="10" rx={isMarked ? 5 : 2} style={{ fill: `var(${color})` }} />
             </svg>
             {name}
           </span>
