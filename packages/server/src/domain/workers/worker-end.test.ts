@@ -25,7 +25,10 @@ describe("The cause of a worker's end is recognised:", () => {
       "an exit at its start, with the last lines",
       { code: 1 },
       "ModuleNotFoundError: No module named 'torch'",
-      ["start", "it ended with exit code 1: ModuleNotFoundError: No module named 'torch'"],
+      [
+        "start",
+        "it ended with exit code 1: ModuleNotFoundError: No module named 'torch'; name its package in requirements.txt and deploy the folder with millrace deploy, which installs it; an image needs it built in",
+      ],
     ],
     [
       "an exit at its start, without what the stock package always says",

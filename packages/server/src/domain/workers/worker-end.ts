@@ -40,7 +40,7 @@ export function endOf(worker: Worker, exit: Exit, lines: string): { readonly how
       : `it was ended by ${exit.signal}`);
   const words = cause === undefined || exit.cause !== undefined ? "" : causeWords[cause];
   const how = words === "" ? plain : `${plain}, ${words}`;
-  const note = tail === "" ? how : `${how}: ${tail}`;
+  const note = tail === "" ? how : `${how}: ${tail}${lackOf(tail)}`;
   return { how, exit: { ...exit, note, ...(cause === undefined ? {} : { cause }) } };
 }
 
@@ -51,6 +51,15 @@ function byCode(code: number | undefined, isExplained: boolean): string {
 }
 
 const servesNothing = 'a handler in Python ends with runpod.serverless.start({"handler": handler})';
+
+/** What helps where a Python handler imports what is not installed: the last line names it. */
+function lackOf(tail: string): string {
+  const isLacking = /^ModuleNotFoundError: No module named '[\w.]+'$/.test(tail.trimEnd().split("\n").at(-1) ?? "");
+  return isLacking ? `; ${installs}` : "";
+}
+
+const installs =
+  "name its package in requirements.txt and deploy the folder with millrace deploy, which installs it; an image needs it built in";
 
 function causeOf({ code, signal }: Exit, tail: string, isOurs: boolean): ExitCause | undefined {
   if (!isOurs && (signal === "SIGKILL" || code === 137)) return "memory";
