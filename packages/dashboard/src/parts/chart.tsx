@@ -29,6 +29,12 @@ function timesOf(_: uPlot, ticks: readonly number[], __: number, ___: number, st
   });
 }
 
+/** The room that the longest word of an axis needs. */
+const roomOf = (plot: uPlot, words: readonly string[] | null): number => {
+  const widths = (words ?? []).map((word) => plot.ctx.measureText(word).width / uPlot.pxRatio);
+  return Math.max(64, Math.ceil(Math.max(0, ...widths)) + 20);
+};
+
 /** Values over time. `times` are in milliseconds; `onHover` gets the index of the point under the mouse. */
 export function Chart({
   label,
@@ -59,7 +65,7 @@ export function Chart({
         cursor: { drag: { x: false, y: false } },
         axes: [
           { ...soft, space: 88, values: timesOf },
-          { ...soft, size: 64, values: (_, ticks) => ticks.map(format) },
+          { ...soft, size: roomOf, values: (_, ticks) => ticks.map(format) },
         ],
         scales: { y: { range: (_, __, max) => [0, Math.max(1, max ?? 1) * 1.1] } },
         series: [

@@ -39,7 +39,10 @@ export function EndpointFrame() {
       <title>{`${name} · Millrace`}</title>
       <header className="page-head">
         <h1>
-          <Dot health={health.data} /> {name}
+          <Dot health={health.data} />{" "}
+          <span className="name" title={name}>
+            {name}
+          </span>
         </h1>
         <p className="note">
           <span className="id">{endpointId}</span>

@@ -137,7 +137,7 @@ function chartOf(decisions: readonly ScalingDecision[]) {
     { label: "workers", color: "--accent", isStep: true, values: of((inputs) => statesOf(inputs).length) },
     {
       label: "a decision",
-      color: "--accent",
+      color: "--text",
       isMarked: true,
       values: points.map(({ decision }, n) =>
         isSame(decision, points[n - 1]?.decision) ? null : statesOf(decision.inputs).length,
