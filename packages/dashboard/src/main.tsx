@@ -4,7 +4,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { wearKept } from "./parts/frame/kept-theme.js";
 import { makeRouter } from "./router.js";
-import { signInByLink } from "./session.js";
+import { saysNo, signInByLink } from "./session.js";
 import "./styles/base.css";
 import "./styles/frame.css";
 import "./styles/tables.css";
@@ -14,7 +14,11 @@ import "./styles/story.css";
 const queries = new QueryClient({
   defaultOptions: {
     // the stream of changes says when something is old
-    queries: { staleTime: Number.POSITIVE_INFINITY, retry: 1, refetchOnWindowFocus: false },
+    queries: {
+      staleTime: Number.POSITIVE_INFINITY,
+      retry: (failures, error) => failures === 0 && !saysNo(error),
+      refetchOnWindowFocus: false,
+    },
   },
 });
 const router = makeRouter(queries);

@@ -15,6 +15,9 @@ import { queryOptions } from "@tanstack/react-query";
 import { readJson } from "./parts/story/exact.js";
 import { get, getText } from "./session.js";
 
+/** How often a job that waits or runs is looked at. */
+const goesOnMs = 1_000;
+
 /** An endpoint with its counts. */
 export interface Seen extends Endpoint {
   readonly health?: HealthBody;
@@ -56,10 +59,15 @@ export const requestsQuery = (id: string, status: string | undefined) =>
 /** A job's status, with the numbers of its output as they are written. */
 export const readStatus = async (endpointId: string, id: string): Promise<StatusBody> =>
   readJson(await getText(`/v2/${endpointId}/status/${id}`)) as StatusBody;
-export const jobQuery = (endpointId: string, id: string) =>
-  queryOptions({ queryKey: ["job", endpointId, id], queryFn: () => readStatus(endpointId, id) });
 /** Whether a job has ended: only a retry changes it then. */
 export const isFinal = (status: StatusBody["status"]): boolean => status !== "IN_QUEUE" && status !== "IN_PROGRESS";
+/** A job's status, read again until it has ended: no event says how long it has waited or run by now, or still has to. */
+export const jobQuery = (endpointId: string, id: string) =>
+  queryOptions({
+    queryKey: ["job", endpointId, id],
+    queryFn: () => readStatus(endpointId, id),
+    refetchInterval: ({ state: { data } }) => data !== undefined && !isFinal(data.status) && goesOnMs,
+  });
 export const storyQuery = (endpointId: string, id: string) =>
   read<JobStory>(["story", endpointId, id], `/v1/endpoints/${endpointId}/jobs/${id}`);
 export const inputQuery = (endpointId: string, id: string) =>

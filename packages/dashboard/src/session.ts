@@ -36,6 +36,9 @@ export const client = () => clientFor(keyOfSession() ?? "");
 /** Whether an error says that the key does not count (any more). */
 export const isSignedOut = (error: unknown): boolean => error instanceof ApiError && error.status === 401;
 
+/** Whether an error is the server's no: asking once more would not help, as it may where a server is being started. */
+export const saysNo = (error: unknown): boolean => error instanceof ApiError && error.status < 500;
+
 export const get = <T>(path: string): Promise<T> => client().call<T>("GET", path);
 /** A reply as the text that it is. */
 export const getText = async (path: string): Promise<string> => (await client().open(path)).text();

@@ -87,7 +87,7 @@ function Story({ endpointId, job, story }: StoryProps) {
         <Log
           path={`/v1/endpoints/${endpointId}/logs?follow=${!isOver}&jobId=${encodeURIComponent(job.id)}`}
           label="Lines of this job"
-          empty="No log lines for this job. The endpoint's log has the lines of all jobs."
+          empty="No line of this job. Those that job.log writes belong to it, in Python those of RunPodLogger with the job's id; what is only printed is in the endpoint's log."
         />
       </section>
       {story.webhook !== undefined && <Deliveries jobId={job.id} url={story.webhook} />}

@@ -54,7 +54,8 @@ export function SignIn() {
           aria-invalid={trouble !== undefined}
         />
         <p id="key-note" className="note">
-          It is kept until you close this tab, and sent to this server alone.
+          An admin makes keys; the first one is in the file api-key of the server's data directory. A key is kept until
+          you close this tab, and sent to this server alone.
         </p>
         {trouble && (
           <p role="alert" className="trouble">

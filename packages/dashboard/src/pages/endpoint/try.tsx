@@ -1,7 +1,7 @@
-import { type JobStory, type StatusBody, Submission } from "@millrace/api";
+import { type JobStory, Submission } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect, useId, useState } from "react";
+import { useId, useState } from "react";
 import { Snippet } from "../../parts/copy.js";
 import { Fields } from "../../parts/form/fields.js";
 import { fieldsOf, type Values } from "../../parts/form/schema.js";
@@ -12,13 +12,11 @@ import { Json } from "../../parts/story/json.js";
 import { Stream } from "../../parts/story/stream.js";
 import { span } from "../../parts/times.js";
 import { Trouble } from "../../parts/trouble.js";
-import { inputQuery, readStatus, storyQuery } from "../../queries.js";
+import { inputQuery, jobQuery, storyQuery } from "../../queries.js";
 import { client } from "../../session.js";
 import { snippets, submissionOf } from "./snippets.js";
 
 const route = getRouteApi("/frame/endpoints/$endpointId/try");
-const lookMs = 1_000;
-const finals = ["COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT"];
 
 const optionFields = fieldsOf(Submission, ["webhook", "policy", "s3Config"]);
 const example = '{\n  "prompt": "hello"\n}';
@@ -120,7 +118,7 @@ async function submit(endpointId: string, job: string): Promise<{ id: string }> 
 }
 
 function Watched({ endpointId, jobId }: { readonly endpointId: string; readonly jobId: string }) {
-  const { job, trouble } = useWatched(endpointId, jobId);
+  const { data: job, error } = useQuery(jobQuery(endpointId, jobId));
   return (
     <section className="panel" aria-labelledby="watched" aria-live="polite">
       <h2 id="watched">
@@ -136,7 +134,7 @@ function Watched({ endpointId, jobId }: { readonly endpointId: string; readonly 
           {job.waitDetail && ` · ${job.waitDetail}`}
         </p>
       )}
-      <Trouble error={trouble} />
+      <Trouble error={error} />
       <Stream endpointId={endpointId} jobId={jobId} />
       {job?.error && <pre className="trouble">{job.error}</pre>}
       {job?.output !== undefined && (
@@ -147,26 +145,6 @@ function Watched({ endpointId, jobId }: { readonly endpointId: string; readonly 
       )}
     </section>
   );
-}
-
-/** A job as it goes on: its status once a second until it has ended. */
-function useWatched(endpointId: string, jobId: string) {
-  const [job, setJob] = useState<StatusBody>();
-  const [trouble, setTrouble] = useState<Error>();
-  useEffect(() => {
-    const over = new AbortController();
-    async function look() {
-      while (!over.signal.aborted) {
-        const now = await readStatus(endpointId, jobId);
-        setJob(now);
-        if (finals.includes(now.status)) return;
-        await new Promise((resolve) => setTimeout(resolve, lookMs));
-      }
-    }
-    look().catch((error: Error) => over.signal.aborted || setTrouble(error));
-    return () => over.abort();
-  }, [endpointId, jobId]);
-  return { job, trouble };
 }
 
 function Snippets({

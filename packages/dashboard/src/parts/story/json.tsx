@@ -54,6 +54,13 @@ function Branch({ label, value, depth }: BranchProps) {
   const [shown, setShown] = useState(childrenShown);
   const entries = Object.entries(value);
   const words = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
+  if (entries.length === 0)
+    return (
+      <div className="leaf">
+        {label !== undefined && <span className="key">{label}: </span>}
+        <span className="plain">{JSON.stringify(value)}</span>
+      </div>
+    );
   return (
     <details open={depth < openDepth}>
       <summary>

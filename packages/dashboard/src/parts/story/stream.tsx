@@ -1,17 +1,19 @@
 import { eventsOf } from "@millrace/api/client";
 import { useEffect, useState } from "react";
-import { client } from "../../session.js";
+import { client, saysNo } from "../../session.js";
 import { readJson } from "./exact.js";
 import { Json } from "./json.js";
 
 const chunksKept = 5_000;
+const againMs = 2_000;
 
 /** What a job has streamed, as it comes. It does not consume chunks that other clients poll for. */
 export function Stream({ endpointId, jobId }: { readonly endpointId: string; readonly jobId: string }) {
   const [chunks, setChunks] = useState<readonly unknown[]>([]);
   useEffect(() => {
     const over = new AbortController();
-    async function listen() {
+    /** Whether the job has ended. */
+    async function listen(): Promise<boolean> {
       const reply = await client().open(
         `/v2/${endpointId}/stream/${jobId}`,
         { accept: "text/event-stream" },
@@ -28,10 +30,20 @@ export function Stream({ endpointId, jobId }: { readonly endpointId: string; rea
           parts = [...parts, (readJson(data) as { output: unknown }).output].slice(-chunksKept);
         }
         if (!over.signal.aborted) setChunks(parts);
+        if (events.some(({ event }) => event === "done")) return true;
+      }
+      return false;
+    }
+    /** A stream that breaks, as one does whose server is started again, is asked for anew: it begins with the first chunk. */
+    async function goOn() {
+      while (!over.signal.aborted) {
+        // what the server says no to is told by the job's status
+        if (await listen().catch(saysNo)) return;
+        await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
     setChunks([]);
-    listen().catch(() => {}); // the job's status says what is wrong
+    void goOn();
     return () => over.abort();
   }, [endpointId, jobId]);
   if (chunks.length === 0) return null;
