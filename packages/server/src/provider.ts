@@ -126,6 +126,8 @@ export type Sighting =
 export interface LogQuery {
   /** Only lines from this microsecond on. */
   readonly sinceUs?: number | undefined;
+  /** Only lines before this microsecond. */
+  readonly untilUs?: number | undefined;
   /** Only the last of the existing lines, this many; without it, all that are kept. */
   readonly tail?: number | undefined;
   /** Only lines marked as this job's. */

@@ -84,17 +84,36 @@ function Story({ endpointId, job, story }: StoryProps) {
       <Stream endpointId={endpointId} jobId={job.id} />
       <section aria-labelledby="log">
         <h2 id="log">Its log</h2>
-        <Log
-          path={`/v1/endpoints/${endpointId}/logs?follow=${!isOver}&jobId=${encodeURIComponent(job.id)}`}
-          label="Lines of this job"
-          empty="No line of this job. Those that job.log writes belong to it, in Python those of RunPodLogger with the job's id; what is only printed is in the endpoint's log."
-        />
+        <JobLog story={story} isOver={isOver} />
       </section>
       {story.webhook !== undefined && <Deliveries jobId={job.id} url={story.webhook} />}
       <Facts story={story} job={job} />
     </>
   );
 }
+
+/** What the last worker that took the job printed while it ran. */
+function JobLog({ story, isOver }: { readonly story: JobStory; readonly isOver: boolean }) {
+  const { workerId, takenAt, finishedAt } = story;
+  if (workerId === undefined || takenAt === undefined) return <p className="note">No worker has taken it yet.</p>;
+  const times = new URLSearchParams({ since: takenAt, ...(finishedAt && { until: momentAfter(finishedAt) }) });
+  return (
+    <>
+      <p className="note">
+        What its worker printed from the start of the job to its end, also for other jobs that it ran meanwhile.
+      </p>
+      <Log
+        key={`${workerId} ${takenAt}`}
+        path={`/v1/workers/${workerId}/logs?follow=${!isOver}&${times}`}
+        label="Lines of this job's worker"
+        empty="It has printed nothing."
+      />
+    </>
+  );
+}
+
+/** A time is in whole milliseconds, and what is printed in the same one counts. */
+const momentAfter = (at: string): string => new Date(Date.parse(at) + 1).toISOString();
 
 function Acts({ endpointId, job, story }: StoryProps) {
   const isOver = isFinal(job.status);

@@ -1,6 +1,7 @@
-import { HiddenTexts, isOfJob, type LogLine, type LogStream } from "../domain/workers/log-line.js";
+import { HiddenTexts, type LogLine, type LogStream } from "../domain/workers/log-line.js";
 import type { Exit, WorkerHandle } from "../domain/workers/worker.js";
 import type { LogQuery, Provider, Sighting, WorkerSpec } from "../provider.js";
+import { wantedBy } from "../providers/log-files/reading.js";
 
 type Verb = "start" | "look" | "pause" | "resume" | "stop" | "kill";
 
@@ -128,8 +129,8 @@ export class StrictProvider implements Provider {
   }
 
   async *logs(workerId: string, _handle: unknown, query: LogQuery): AsyncGenerator<readonly LogLine[]> {
-    const { sinceUs = 0, tail = Number.POSITIVE_INFINITY, jobId, follow, signal } = query;
-    const isWanted = (line: LogLine) => line.atUs >= sinceUs && (jobId === undefined || isOfJob(line.text, jobId));
+    const { tail = Number.POSITIVE_INFINITY, follow, signal } = query;
+    const isWanted = wantedBy(query);
     const lines = () => this.#logs.get(workerId) ?? [];
     let at = lines().length;
     const there = lines().filter(isWanted);

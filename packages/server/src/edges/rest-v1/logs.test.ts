@@ -89,6 +89,8 @@ describe("GET /v1/workers/{id}/logs", () => {
     expect(await messages("?tail=0")).toEqual([]);
     expect(await messages("?since=5s")).toEqual(upTo(145, 150));
     expect(await messages(`?since=${now + 147_000}`)).toEqual(upTo(147, 150));
+    expect(await messages(`?since=${now + 140_000}&until=${now + 143_000}`)).toEqual(upTo(140, 143));
+    expect(await messages(`?until=${now + 143_000}&tail=2`)).toEqual(upTo(141, 143));
     expect(await messages(`?since=${new Date(now + 147_000).toISOString()}`)).toEqual(upTo(147, 150));
     expect(await messages("?jobId=job-1&tail=3")).toEqual([142, 145, 148]);
     expect(await messages("?jobId=nobody")).toEqual([]);
@@ -99,6 +101,7 @@ describe("GET /v1/workers/{id}/logs", () => {
     ["?tail=10001", /'tail'.*10000/],
     ["?tail=1e3", /'tail'/],
     ["?since=yesterday", /'since'/],
+    ["?until=tomorrow", /'until'/],
     ["?jobId=", /'jobId'/],
     ["?jobId=a%20b", /'jobId'/],
     ["?follow=yes", /'follow'/],

@@ -38,6 +38,7 @@ const query = Type.Object({
   since: Type.Optional(
     Type.String({ description: "Lines from then on: an RFC 3339 time, Unix milliseconds, or how long ago (10m)." }),
   ),
+  until: Type.Optional(Type.String({ description: "Lines before then; the same forms." })),
   jobId: Type.Optional(Type.String({ description: "Only lines that the worker has marked as this job's." })),
   follow: Type.Optional(
     Type.String({ description: "true: server-sent events, `line` for each line as it comes; Last-Event-ID resumes." }),
@@ -195,22 +196,26 @@ async function piecesOf({ caller }: FastifyRequest, format: Format, page: LogPag
   return pieces;
 }
 
-function askOf({ tail, since, jobId }: Query, now: number): LogAsk {
+function askOf({ tail, since, until, jobId }: Query, now: number): LogAsk {
   if (tail !== undefined && (!/^\d{1,5}$/.test(tail) || Number(tail) > limits.logTailMax))
     throw invalid(`'tail' must be a whole number from 0 to ${limits.logTailMax}.`);
-  const moment = since === undefined ? undefined : momentOf(since, now);
-  if (since !== undefined && moment === undefined)
-    throw invalid(
-      "'since' must be an RFC 3339 time, Unix milliseconds, or how long ago it was, such as 90s, 10m or 2h.",
-    );
   if (jobId !== undefined && !/^[\x21-\x7e]{1,128}$/.test(jobId)) throw invalid("'jobId' must be the id of a job.");
   return {
     tail: tail === undefined ? limits.logTailDefault : Number(tail),
-    sinceUs: moment === undefined ? undefined : Math.max(0, Math.floor(moment * 1_000)),
+    sinceUs: microsecondIn("since", since, now),
+    untilUs: microsecondIn("until", until, now),
     jobId,
     after: undefined,
     search: { bytesLeft: limits.logSearchBytesMax },
   };
+}
+
+function microsecondIn(name: string, given: string | undefined, now: number): number | undefined {
+  if (given === undefined) return undefined;
+  const moment = momentOf(given, now);
+  if (moment !== undefined) return Math.max(0, Math.floor(moment * 1_000));
+  const forms = "an RFC 3339 time, Unix milliseconds, or how long ago it was, such as 90s, 10m or 2h";
+  throw invalid(`'${name}' must be ${forms}.`);
 }
 
 function followOf(follow: string | undefined): boolean | undefined {

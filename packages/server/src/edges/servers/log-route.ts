@@ -88,11 +88,12 @@ async function found({ registry }: ServerParts, workerId: string) {
   return row && { row };
 }
 
-function queryOf({ tail, sinceUs, jobId, follow, bytes }: Query, signal: AbortSignal) {
+function queryOf({ tail, sinceUs, untilUs, jobId, follow, bytes }: Query, signal: AbortSignal) {
   const number = (text: string | undefined) => (text === undefined ? undefined : Number(text));
   return {
     tail: number(tail),
     sinceUs: number(sinceUs),
+    untilUs: number(untilUs),
     jobId,
     follow: follow === "true",
     search: bytes === undefined ? undefined : { bytesLeft: Math.min(Number(bytes), limits.logSearchBytesMax) },

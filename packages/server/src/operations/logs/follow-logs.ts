@@ -67,7 +67,7 @@ async function* come(
     const isLive = row.endedAt === undefined;
     const follow = isLive && row.startedAt !== undefined;
     for await (const batch of readable(
-      needs.logs(row.id, row.handle, { ...query, jobId: ask.jobId, follow, signal }),
+      needs.logs(row.id, row.handle, { ...query, untilUs: ask.untilUs, jobId: ask.jobId, follow, signal }),
     )) {
       const lines = (await mask.shown(needs, batch)).filter((line) => isBehind(after, line));
       after = lines.at(-1) ?? after;

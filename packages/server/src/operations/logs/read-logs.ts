@@ -24,6 +24,7 @@ export interface LogParts extends Needs<"registry" | "reader" | "secrets" | "vau
 export interface LogAsk {
   readonly tail: number;
   readonly sinceUs: number | undefined;
+  readonly untilUs?: number | undefined;
   readonly jobId: string | undefined;
   /** The last line that the reader has seen: only lines after it are wanted. */
   readonly after: LinePosition | undefined;
@@ -126,9 +127,10 @@ export function behind(ask: LogAsk): LogAsk {
 async function linesOf(needs: LogParts, worker: Logged, ask: LogAsk, signal: AbortSignal): Promise<ShownLine[]> {
   const { row } = worker;
   const mask = maskOf(worker);
-  const { tail, sinceUs, jobId, search } = behind(ask);
+  const { tail, sinceUs, untilUs, jobId, search } = behind(ask);
   const lines: ShownLine[] = [];
-  for await (const batch of readable(needs.logs(row.id, row.handle, { tail, sinceUs, jobId, search, signal }))) {
+  const query = { tail, sinceUs, untilUs, jobId, search, signal };
+  for await (const batch of readable(needs.logs(row.id, row.handle, query))) {
     for (const line of await mask.shown(needs, batch)) if (isBehind(ask.after, line)) lines.push(line);
   }
   return lines;

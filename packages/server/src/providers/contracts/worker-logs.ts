@@ -42,7 +42,7 @@ export function logsContract(scene: ContractScene): void {
       expect(times.at(-1)).toBeLessThan(Date.now() * 1_000 + 1_000_000);
     });
 
-    it("returns the last lines, those since a time, and those of a job", async () => {
+    it("returns the last lines, those from and to a time, and those of a job", async () => {
       const { puppet } = await start();
       const marked = (n: number) => JSON.stringify({ requestId: `job-${n % 2}`, message: `${n}`, level: "INFO" });
       await puppet.ask("say", Array.from({ length: 20 }, (_, n) => `${marked(n)}\n`).join(""));
@@ -54,6 +54,9 @@ export function logsContract(scene: ContractScene): void {
       const sinceUs = (all[12] as LogLine).atUs;
       expect(await linesOf(scene.provider, id, { sinceUs })).toEqual(all.slice(12));
       expect(await linesOf(scene.provider, id, { sinceUs, tail: 2 })).toEqual(all.slice(-2));
+      const untilUs = (all[6] as LogLine).atUs;
+      expect(await linesOf(scene.provider, id, { untilUs, tail: 2 })).toEqual(all.slice(4, 6));
+      expect(await linesOf(scene.provider, id, { sinceUs: (all[5] as LogLine).atUs, untilUs })).toEqual([all[5]]);
       const mine = textsOf(await linesOf(scene.provider, id, { jobId: "job-1", tail: 3 }));
       expect(mine).toEqual([marked(15), marked(17), marked(19)]);
     });

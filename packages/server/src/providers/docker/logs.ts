@@ -40,8 +40,9 @@ export async function* containerLogs(
 ): AsyncGenerator<readonly LogLine[]> {
   const isWanted = wantedBy(query);
   const lines = new EngineLines(contained);
-  // the engine does not know which job a line belongs to
-  const tail = query.jobId === undefined ? query.tail && query.tail + limits.logBurstLines : undefined;
+  // its last lines may be others than the last of those that are wanted
+  const isWhole = query.jobId === undefined && query.untilUs === undefined;
+  const tail = isWhole ? query.tail && query.tail + limits.logBurstLines : undefined;
   const since = lines.sinceOf(query.sinceUs);
   const there = tail === 0 ? Buffer.alloc(0) : await stored(contained, host, { since, tail, signal: query.signal });
   if (tail === 0) lines.beginAt(askedAt);

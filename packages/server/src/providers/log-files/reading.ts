@@ -38,8 +38,9 @@ export async function* readLogFiles(
 }
 
 /** Whether a line matches the query. */
-export function wantedBy({ sinceUs = 0, jobId }: LogQuery): (line: LogLine) => boolean {
-  return (line) => line.atUs >= sinceUs && (jobId === undefined || isOfJob(line.text, jobId));
+export function wantedBy({ sinceUs = 0, untilUs = Number.POSITIVE_INFINITY, jobId }: LogQuery) {
+  return ({ atUs, text }: LogLine): boolean =>
+    atUs >= sinceUs && atUs < untilUs && (jobId === undefined || isOfJob(text, jobId));
 }
 
 /** One of a worker's log files, open for reading. */

@@ -12,9 +12,10 @@ export interface LogKeeper {
 }
 
 /** The path of a worker's log between servers. */
-export function logPath(workerId: string, { tail, sinceUs, jobId, follow, search }: Omit<LogQuery, "signal">): string {
+export function logPath(workerId: string, query: Omit<LogQuery, "signal">): string {
+  const { tail, sinceUs, untilUs, jobId, follow, search } = query;
   const asked = new URLSearchParams();
-  const wanted = { tail, sinceUs, jobId, follow: follow || undefined, bytes: search?.bytesLeft };
+  const wanted = { tail, sinceUs, untilUs, jobId, follow: follow || undefined, bytes: search?.bytesLeft };
   for (const [name, value] of Object.entries(wanted)) if (value !== undefined) asked.set(name, `${value}`);
   return `/servers/logs/${encodeURIComponent(workerId)}${asked.size > 0 ? `?${asked}` : ""}`;
 }
