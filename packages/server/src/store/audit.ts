@@ -52,9 +52,9 @@ class Auditing {
     return this.#making.run({ actor, changes: [] }, make);
   }
 
-  /** Notes the change that the operation's next write makes. */
-  note(change: Change): void {
-    this.#making.getStore()?.changes.push(change);
+  /** Notes the change that the operation's next write makes, if it makes one. */
+  note(change: Change | undefined): void {
+    if (change !== undefined) this.#making.getStore()?.changes.push(change);
   }
 
   /** Takes the entries that belong to this write. */

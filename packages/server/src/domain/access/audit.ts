@@ -64,6 +64,12 @@ export function changed(
   };
 }
 
+/** A change of a resource that is kept; undefined if no field differs. */
+export function updated(action: string, resource: string, before: Fields, after: Fields): Change | undefined {
+  const change = changed(action, resource, before, after);
+  return isSame(change.before, {}) && isSame(change.after, {}) ? undefined : change;
+}
+
 /** A deletion. Of another user's resource it is recorded that it was deleted, but not what was in it. */
 export const deleted = (action: string, resource: string, before: Fields, isOwn: boolean): Change =>
   isOwn ? changed(action, resource, before, undefined) : { action, resource };

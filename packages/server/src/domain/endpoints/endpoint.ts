@@ -71,6 +71,17 @@ export const servingVersion = ({
 }: Pick<Endpoint, "version" | "provenVersion" | "heldVersion">): number =>
   heldVersion === version && provenVersion > 0 ? provenVersion : version;
 
+/** What the audit log shows of an endpoint: its settings, and the pause after failed starts, which every save ends. */
+export const recordedEndpoint = ({
+  settings,
+  failedStarts = 0,
+  heldVersion,
+}: Pick<Endpoint, "settings"> & Partial<Pick<Endpoint, "failedStarts" | "heldVersion">>) => ({
+  ...settings,
+  failedStarts,
+  heldVersion,
+});
+
 /** The settings of an endpoint unless given (contract and decisions.md: Management). */
 export const endpointDefaults = {
   type: "QB",

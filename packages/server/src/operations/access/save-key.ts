@@ -1,4 +1,4 @@
-import { changed } from "../../domain/access/audit.js";
+import { changed, updated } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible, type JobAccess, type Scope } from "../../domain/access/key.js";
 import type { User } from "../../domain/access/user.js";
 import { endpointNotFound, forbidden, invalid, Refusal, unauthorized } from "../../errors.js";
@@ -97,7 +97,7 @@ export function updateKey(needs: Saving, asking: Caller, id: string, input: KeyI
       ...(input.expiresAt === undefined ? {} : { expiresAt: expiry(caller, input.expiresAt) }),
     };
     checkLifetime(caller, next);
-    auditing.note(changed("key.update", id, recorded(key), recorded(next)));
+    auditing.note(updated("key.update", id, recorded(key), recorded(next)));
     const saved = await needs.registry.saveKey(next);
     needs.bell.ring("calls");
     return saved;

@@ -1,4 +1,4 @@
-import { changed, deleted } from "../../domain/access/audit.js";
+import { changed, deleted, updated } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import {
   type HiddenSpan,
@@ -108,7 +108,7 @@ export function updateSecret(
     const after = { ...before, description: description === undefined ? before.description : (description ?? "") };
     const shown = ({ name, description }: Secret) => ({ name, description });
     const isNew = value !== undefined;
-    auditing.note(changed("secret.update", id, shown(before), { ...shown(after), ...(isNew ? { value: "…" } : {}) }));
+    auditing.note(updated("secret.update", id, shown(before), { ...shown(after), ...(isNew ? { value: "…" } : {}) }));
     const sealed = isNew ? { value: needs.vault.seal(value) } : {};
     await needs.secrets.change(before.no, { description: after.description, ...sealed });
     if (isNew) await tryAgain(needs, after);

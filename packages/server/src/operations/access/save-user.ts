@@ -1,4 +1,4 @@
-import { changed } from "../../domain/access/audit.js";
+import { changed, updated } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { User } from "../../domain/access/user.js";
 import { forbidden, invalid, Refusal } from "../../errors.js";
@@ -97,7 +97,7 @@ export function updateUser(
       terms: mergeTerms(user.terms, terms),
     };
     if (next.terms.serverlessDiscount !== user.terms.serverlessDiscount) await bankAll(needs);
-    auditing.note(changed("user.update", id, recorded(user), recorded(next)));
+    auditing.note(updated("user.update", id, recorded(user), recorded(next)));
     const saved = await needs.registry.saveUser(next);
     needs.bell.ring("demand"); // what it may run may have changed
     return saved;

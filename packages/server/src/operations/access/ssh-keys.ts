@@ -24,8 +24,10 @@ export function savePubKey(needs: Needs<"registry" | "clock">, asking: Caller, t
   return changeAs(needs, asking, async (caller) => {
     const user = needs.registry.user(caller.ownerNo);
     if (!user) throw invalid("This key's user was deleted.");
+    const pubKey = keys.join("\n");
+    if (pubKey === user.pubKey) return keys;
     auditing.note({ action: "user.update", resource: user.id, after: { sshKeys: keys.length } });
-    await needs.registry.saveUser({ ...user, pubKey: keys.join("\n") });
+    await needs.registry.saveUser({ ...user, pubKey });
     return keys;
   });
 }

@@ -1,7 +1,12 @@
 import { topics } from "../../bell.js";
-import { changed, deleted } from "../../domain/access/audit.js";
+import { changed, deleted, updated } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
-import { type Endpoint, type EndpointSettings, needsRelease } from "../../domain/endpoints/endpoint.js";
+import {
+  type Endpoint,
+  type EndpointSettings,
+  needsRelease,
+  recordedEndpoint,
+} from "../../domain/endpoints/endpoint.js";
 import type { TemplateSettings } from "../../domain/endpoints/template.js";
 import { isPod } from "../../domain/pods/pod.js";
 import { desiredWorkers } from "../../domain/scaling/scaling.js";
@@ -68,7 +73,7 @@ export async function updateEndpoint(
     const current = ownEndpoint(needs, caller, endpoint.id);
     const settings = mergeSettings(needs, caller, current.settings, input);
     checkKept(needs, caller.ownerNo, settings, current.settings);
-    auditing.note(changed("endpoint.update", current.id, { ...current.settings }, { ...settings }));
+    auditing.note(updated("endpoint.update", current.id, recordedEndpoint(current), recordedEndpoint({ settings })));
     if (!needsRelease(current.settings, settings)) return saveAndRelease(needs, current, settings, undefined);
     // after a rollback, changes of the endpoint keep the template of that version
     const isSame = settings.templateId === current.settings.templateId;

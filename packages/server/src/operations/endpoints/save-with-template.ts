@@ -1,6 +1,6 @@
-import { changed } from "../../domain/access/audit.js";
+import { updated } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
-import { type Endpoint, needsRelease } from "../../domain/endpoints/endpoint.js";
+import { type Endpoint, needsRelease, recordedEndpoint } from "../../domain/endpoints/endpoint.js";
 import { changesWorkers, type Template } from "../../domain/endpoints/template.js";
 import { invalid } from "../../errors.js";
 import { limits } from "../../limits/index.js";
@@ -69,7 +69,9 @@ export async function updateWithTemplate(
     const isOwn = template.id === current.settings.templateId && usersOf(needs, template).length === 1;
     const saved = await saveTemplate(needs, caller, { template, settings: merged, isOwn, endpointName: settings.name });
     const now = { ...settings, templateId: saved.id };
-    auditing.note(changed("endpoint.update", current.id, { ...current.settings }, { ...now }));
+    auditing.note(
+      updated("endpoint.update", current.id, recordedEndpoint(current), recordedEndpoint({ settings: now })),
+    );
     const isNew = needsRelease(current.settings, now) || changesWorkers(template.settings, merged);
     const release = isNew ? { template: saved.settings, madeAt: needs.clock.now() } : undefined;
     return saveAndRelease(needs, current, now, release);
@@ -98,7 +100,7 @@ async function saveTemplate(needs: Saving, caller: ApiKey, change: TemplateChang
   if (!isOwn || !template.settings.isInline)
     return addTemplate(needs, caller, named(needs, { ...settings, name: undefined, isPublic: false }, endpointName));
   checkKept(needs, caller.ownerNo, settings, template.settings);
-  auditing.note(changed("template.update", template.id, { ...template.settings }, { ...settings }));
+  auditing.note(updated("template.update", template.id, { ...template.settings }, { ...settings }));
   return needs.registry.saveTemplate(template, settings);
 }
 

@@ -1,5 +1,5 @@
 import { topics } from "../../bell.js";
-import { changed, deleted } from "../../domain/access/audit.js";
+import { changed, deleted, updated } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { changesWorkers } from "../../domain/endpoints/template.js";
 import { ownVolumeGb, type Pod, turned } from "../../domain/pods/pod.js";
@@ -79,7 +79,9 @@ export async function savePod(
 ): Promise<Pod> {
   checkKept(needs, pod.ownerNo, settings, pod.settings);
   withinVolumes(needs, pod.ownerNo, ownVolumeGb(settings) - ownVolumeGb(pod.settings));
-  auditing.note(changed(action, pod.id, recorded(pod.settings), recorded(settings)));
+  const before = { ...recorded(pod.settings), failedStarts: pod.failedStarts };
+  const after = { ...recorded(settings), failedStarts: 0 };
+  auditing.note(updated(action, pod.id, before, after));
   const isChanged =
     changesWorkers(pod.settings.pod.container, settings.pod.container) ||
     JSON.stringify([pod.settings.env, pod.settings.gpuCount]) !== JSON.stringify([settings.env, settings.gpuCount]);
@@ -125,8 +127,8 @@ export function actOnPod(
     if (act !== "start") mayEnd(current);
     if (act === "restart" && current.settings.pod.desiredStatus === "EXITED")
       throw new Refusal("INVALID_STATE", "The pod is stopped: start it instead.");
-    const next =
-      gpuCount === undefined ? current : { settings: changedPodSettings(needs, caller, current, { gpuCount }) };
+    const hasSame = gpuCount === undefined || gpuCount === current.settings.gpuCount;
+    const next = hasSame ? current : { settings: changedPodSettings(needs, caller, current, { gpuCount }) };
     if (!isAnew && current.settings.pod.desiredStatus === status && next === current && current.failedStarts === 0)
       return current;
     const settings = turned(next.settings, status, { at: needs.clock.now(), by });

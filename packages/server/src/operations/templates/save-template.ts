@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { changed, deleted } from "../../domain/access/audit.js";
+import { changed, deleted, updated } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { isImageReference, noReference } from "../../domain/endpoints/image-reference.js";
@@ -111,7 +111,7 @@ export async function updateTemplate(
     const settings = mergeTemplate(needs, caller, current.settings, input);
     checkName(needs, caller, settings.name, current.id);
     checkKept(needs, caller.ownerNo, settings, current.settings);
-    auditing.note(changed("template.update", current.id, { ...current.settings }, { ...settings }));
+    auditing.note(updated("template.update", current.id, { ...current.settings }, { ...settings }));
     return { before: current.settings, saved: await needs.registry.saveTemplate(current, settings) };
   });
   const users = usersOf(needs, saved);

@@ -1,4 +1,4 @@
-import { changed } from "../../domain/access/audit.js";
+import { updated } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Pod } from "../../domain/pods/pod.js";
 import { hourlyRate, nanoPerUnit, type Prices, shareAfterDiscount, shownAmount } from "../../domain/usage/price.js";
@@ -17,8 +17,9 @@ export interface PricesView {
   readonly volumeGb: number;
 }
 
-export function showPrices({ registry }: Needs<"registry">): PricesView {
-  const { gpus, vcpu, memoryGb, volumeGb } = registry.prices.now;
+export const showPrices = ({ registry }: Needs<"registry">): PricesView => shown(registry.prices.now);
+
+function shown({ gpus, vcpu, memoryGb, volumeGb }: Prices): PricesView {
   return {
     gpus: Object.fromEntries(Object.entries(gpus).map(([name, cost]) => [name, shownAmount(cost)])),
     vcpu: shownAmount(vcpu),
@@ -46,7 +47,7 @@ export function savePrices(
     if (Object.keys(prices.gpus).length > limits.pricedGpusMax)
       throw invalid(`'gpus' may have ${limits.pricedGpusMax} prices at most.`);
     await bankAll(needs);
-    auditing.note(changed("prices.update", "prices", { ...showPrices(needs) }, { ...given }));
+    auditing.note(updated("prices.update", "prices", { ...showPrices(needs) }, { ...shown(prices) }));
     await needs.registry.prices.save(prices);
   });
 }

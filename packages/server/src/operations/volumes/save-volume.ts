@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { changed, deleted } from "../../domain/access/audit.js";
+import { changed, deleted, updated } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
@@ -79,7 +79,7 @@ export async function updateVolume(
     const now = needs.clock.now();
     const used = input.size === undefined ? {} : { sizedAt: now, gbMs: volumeGbMs(current, now) };
     const next = { ...current, ...input, ...used };
-    auditing.note(changed("volume.update", current.id, { ...current, ...uncounted }, { ...next, ...uncounted }));
+    auditing.note(updated("volume.update", current.id, { ...current, ...uncounted }, { ...next, ...uncounted }));
     return needs.registry.saveVolume(next);
   });
   if (existsSync(join(needs.here.volumes.dir, saved.id))) await boundVolume(needs, saved);
