@@ -14,6 +14,10 @@ export interface Vault {
    * other by it.
    */
   mac(text: string): string;
+  /** A number of a list as 32 hexadecimal digits that reveal neither the number nor the order of two. */
+  cover(list: string, value: number): string;
+  /** The number of a text that `cover` made for this list; undefined for any other text of that form. */
+  uncover(list: string, covered: string): number | undefined;
   /**
    * The Standard Webhooks signature headers for a payload in pieces, signed with each of these `whsec_…` secrets. While
    * a large payload is signed, other work gets its turn.

@@ -10,6 +10,7 @@ export function localVault(sealKey: Buffer): Vault {
   const sha256 = (text: string | Uint8Array) => hash("sha256", text, "hex");
   const remembered = new Map<string, string>();
   const macKey = createHmac("sha256", sealKey).update("millrace between servers").digest();
+  const coverKey = (list: string) => createHmac("sha256", macKey).update(`cover ${list}`).digest();
   return {
     hash: sha256,
     hashKey: (key) => {
@@ -34,6 +35,16 @@ export function localVault(sealKey: Buffer): Vault {
       return Buffer.concat([cipher.update(bytes.subarray(28)), cipher.final()]).toString("utf8");
     },
     mac: (text) => createHmac("sha256", macKey).update(text).digest("hex"),
+    cover: (list, value) => {
+      const block = Buffer.alloc(16); // its second half, all zeros, shows that it was made here
+      block.writeBigUInt64BE(BigInt(value));
+      return createCipheriv("aes-256-ecb", coverKey(list), null).setAutoPadding(false).update(block).toString("hex");
+    },
+    uncover: (list, covered) => {
+      const cipher = createDecipheriv("aes-256-ecb", coverKey(list), null).setAutoPadding(false);
+      const block = cipher.update(Buffer.from(covered, "hex"));
+      return block.readBigUInt64BE(8) === 0n ? Number(block.readBigUInt64BE(0)) : undefined;
+    },
     sign: async (secrets, webhookId, wallMs, payload) => {
       const timestamp = String(Math.floor(wallMs / 1_000));
       const hmacs = secrets.map((secret) =>

@@ -112,7 +112,7 @@ const values: Readonly<Record<string, unknown>> = {
   webhookSecret: "whsec_bWlsbHJhY2UgZXhhbXBsZSBzZWNyZXQ=",
   secret: "whsec_bWlsbHJhY2UgZXhhbXBsZSBzZWNyZXQ=",
   requestId: "2b3df08e-9f90-479b-8814-e037101b2a01",
-  nextCursor: "MTc2MTk5ODQwMDAwMA",
+  nextCursor: "6f1d0c4a9be27735f02c81d4a3b95e68",
   url: "https://shop.example/webhooks/millrace",
   origin: "https://shop.example",
   error: "the receiver answered 503",

@@ -240,15 +240,18 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
     },
     async (request, reply) => {
       const gone = goneSignal(reply);
-      const query = readPage(request.query as Query);
-      const { pieces, nextCursor, ...lent } = await listJobs(parts, askedIn(request), query, gone);
-      const cursor = nextCursor === undefined ? "" : `,"nextCursor":"${writeCursor(nextCursor)}"`;
+      const list = `requests ${request.endpoint.id}`;
+      const { cursor: given, ...query } = request.query as Query;
+      const beforeNo = readCursor(parts.vault, list, given);
+      const page = { ...readPage(query), ...(beforeNo === undefined ? {} : { beforeNo }) };
+      const { pieces, nextNo, ...lent } = await listJobs(parts, askedIn(request), page, gone);
+      const cursor = nextNo === undefined ? "" : `,"nextCursor":"${writeCursor(parts.vault, list, nextNo)}"`;
       return sendLentReply(parts, reply, { ...lent, pieces: ['{"requests":[', ...pieces, `]${cursor}}`] });
     },
   );
 }
 
-function readPage({ status, limit = String(limits.requestsPageDefault), cursor }: Query) {
+function readPage({ status, limit = String(limits.requestsPageDefault) }: Query) {
   if (status !== undefined && !(jobStatuses as readonly string[]).includes(status)) {
     throw invalid(`'status' must be one of ${jobStatuses.join(", ")}.`);
   }
@@ -256,10 +259,8 @@ function readPage({ status, limit = String(limits.requestsPageDefault), cursor }
   if (!Number.isInteger(count) || count < 1 || count > limits.requestsPageMax) {
     throw invalid(`'limit' must be a whole number from 1 to ${limits.requestsPageMax}.`);
   }
-  const beforeNo = readCursor(cursor);
   return {
     limit: count,
     ...(status === undefined ? {} : { status: status as JobStatus }),
-    ...(beforeNo === undefined ? {} : { beforeNo }),
   };
 }

@@ -24,6 +24,9 @@ const query = Type.Object({
   ),
 });
 
+/** What its cursors are made for. */
+const list = "audit";
+
 type Query = Record<string, string | undefined>;
 
 /** The audit log: who changed what, when, from where. */
@@ -33,11 +36,19 @@ export function auditRoutes(app: FastifyInstance, parts: Parts): void {
   app.get("/audit", doc(summary, "audit", api.AuditPage, { querystring: query }), async (request) => {
     const { userId, keyId, action, resource, since, until, cursor, limit } = request.query as Query;
     const times = { sinceAt: timeOf("since", since), untilAt: timeOf("until", until) };
-    const asked = { userId, keyId, action, resource, ...times, beforeNo: readCursor(cursor), limit: countOf(limit) };
+    const asked = {
+      userId,
+      keyId,
+      action,
+      resource,
+      ...times,
+      beforeNo: readCursor(parts.vault, list, cursor),
+      limit: countOf(limit),
+    };
     const { entries, lookedTo } = await readAudit(parts, request.caller, asked);
     return {
       entries: entries.map((entry) => showEntry(request.caller, entry)),
-      ...(lookedTo === undefined ? {} : { nextCursor: writeCursor(lookedTo.toString(36)) }),
+      ...(lookedTo === undefined ? {} : { nextCursor: writeCursor(parts.vault, list, lookedTo) }),
     };
   });
 }

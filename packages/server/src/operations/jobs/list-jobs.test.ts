@@ -24,11 +24,11 @@ describe("The list of jobs", () => {
     for (let n = 0; n < 5; n++) ids.unshift(await scene.submit(endpoint));
     const first = await list({ limit: 2 });
     expect(idsOf(first)).toEqual(ids.slice(0, 2));
-    const second = await list({ limit: 2, beforeNo: Number.parseInt(first.nextCursor!, 36) });
+    const second = await list({ limit: 2, beforeNo: first.nextNo! });
     expect(idsOf(second)).toEqual(ids.slice(2, 4));
-    const last = await list({ limit: 2, beforeNo: Number.parseInt(second.nextCursor!, 36) });
+    const last = await list({ limit: 2, beforeNo: second.nextNo! });
     expect(idsOf(last)).toEqual(ids.slice(4));
-    expect(last.nextCursor).toBeUndefined();
+    expect(last.nextNo).toBeUndefined();
   });
 
   it("ends a page if its outputs become large, and continues from there", async () => {
@@ -41,8 +41,8 @@ describe("The list of jobs", () => {
     }
     const first = await list();
     expect(idsOf(first)).toEqual(ids.slice(0, 3));
-    const last = await list({ beforeNo: Number.parseInt(first.nextCursor!, 36) });
-    expect([idsOf(last), last.nextCursor]).toEqual([ids.slice(3), undefined]);
+    const last = await list({ beforeNo: first.nextNo! });
+    expect([idsOf(last), last.nextNo]).toEqual([ids.slice(3), undefined]);
     expect(scene.parts.shares.heldBytes).toBeGreaterThan(2 * large.length);
     first.release();
     last.release();
@@ -61,12 +61,12 @@ describe("The list of jobs", () => {
     const first = await list();
     expect(idsOf(first)).toEqual([ids[0]]);
     first.release();
-    const second = await list({ beforeNo: Number.parseInt(first.nextCursor!, 36) });
+    const second = await list({ beforeNo: first.nextNo! });
     expect(jobsIn(second).map(({ id, output }) => [id, output === large])).toEqual([[ids[1], true]]);
     expect(scene.parts.shares.heldBytes).toBeGreaterThan(limits.requestsPageBytesMax);
     second.release();
     expect(scene.parts.shares.heldBytes).toBe(0);
-    expect(idsOf(await list({ beforeNo: Number.parseInt(second.nextCursor!, 36) }))).toEqual([ids[2]]);
+    expect(idsOf(await list({ beforeNo: second.nextNo! }))).toEqual([ids[2]]);
   });
 
   it("shows one status, one endpoint, and nothing that has expired", async () => {

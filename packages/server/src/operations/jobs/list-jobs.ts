@@ -15,9 +15,9 @@ export interface JobQuery {
   readonly beforeNo?: number;
 }
 
-/** Jobs as JSON texts, and the cursor of the next page if there is one. */
+/** Jobs as JSON texts, and the number before which the next page begins, if there is one. */
 export interface JobPage extends LentBody {
-  readonly nextCursor: string | undefined;
+  readonly nextNo: number | undefined;
 }
 
 /**
@@ -112,5 +112,5 @@ const pageOf = (pieces: LentBody["pieces"], { jobs, more }: Listed, { release, i
   pieces,
   release,
   isWanted,
-  nextCursor: more ? jobs.at(-1)?.no.toString(36) : undefined,
+  nextNo: more ? jobs.at(-1)?.no : undefined,
 });
