@@ -153,34 +153,32 @@ export async function openEveryRoute() {
 }
 export type EveryRoute = Awaited<ReturnType<typeof openEveryRoute>>;
 
-/** Makes one of each kind of resource, as the scene's admin. */
-async function fill(scene: Scene): Promise<{ endpoint: Endpoint; ids: Ids }> {
-  const { parts, admin } = scene;
-  const env = { SECRET: valueOfEnv };
-  const auth = { id: parts.ids.resource(), ownerNo: admin.ownerNo, name: `auth ${mark}`, username: "", password: "" };
+/** Makes one of each kind of resource for a caller, with `word` in every text. */
+export async function fill(scene: Scene, caller = scene.admin, word = mark): Promise<{ endpoint: Endpoint; ids: Ids }> {
+  const { parts } = scene;
+  const { ownerNo } = caller;
+  const env = { SECRET: `the value ${word}` };
+  const auth = { id: parts.ids.resource(), ownerNo, name: `auth ${word}`, username: "", password: "" };
   await parts.registry.createRegistryAuth(auth);
-  const secret = await createSecret(parts, admin, { name: mark, value: mark, description: mark });
-  const volume = await createVolume(parts, admin, { name: `volume ${mark}`, size: 1, dataCenterId: "EU-RO-1" });
-  const template = await scene.template({ name: `template ${mark}`, env, readme: `template ${mark}` });
-  const endpoint = await scene.endpoint({
-    name: `endpoint ${mark}`,
-    env,
-    templateId: template.id,
-    networkVolumeIds: [volume.id],
-  });
+  const secret = await createSecret(parts, caller, { name: word, value: word, description: word });
+  const volume = await createVolume(parts, caller, { name: `volume ${word}`, size: 1, dataCenterId: "EU-RO-1" });
+  const named = { name: `template ${word}`, env, readme: `template ${word}` };
+  const template = await scene.template({ imageName: "an/image", ...named }, caller);
+  const settings = { name: `endpoint ${word}`, env, templateId: template.id, networkVolumeIds: [volume.id] };
+  const endpoint = await scene.endpoint(settings, caller);
   const worker = await scene.worker(endpoint);
-  const pod = await createPod(parts, admin, {
-    name: `pod ${mark}`,
+  const pod = await createPod(parts, caller, {
+    name: `pod ${word}`,
     imageName: "alpine:3",
     env,
     networkVolumeId: volume.id,
   });
-  const job = { input: { job: `job ${mark}` } };
-  const webhook = `https://example.com/${mark}`;
-  await scene.done(worker, await scene.running(endpoint, worker, { ...job, webhook }), { output: `job ${mark}` });
+  const job = { input: { job: `job ${word}` } };
+  const webhook = `https://example.com/${word}`;
+  await scene.done(worker, await scene.running(endpoint, worker, { ...job, webhook }), { output: `job ${word}` });
   const [delivery] = await parts.deliveries.list({ endpointNos: [endpoint.no], limit: 1 });
-  const receiver = { id: parts.ids.resource(), ownerNo: admin.ownerNo, origin: `https://${mark}` };
-  await parts.receivers.note({ ...receiver, at: 1, error: mark }, 10);
+  const receiver = { id: parts.ids.resource(), ownerNo, origin: `https://${word}` };
+  await parts.receivers.note({ ...receiver, at: 1, error: word }, 10);
   const ids = {
     ...unknown,
     endpointId: endpoint.id,
@@ -190,8 +188,8 @@ async function fill(scene: Scene): Promise<{ endpoint: Endpoint; ids: Ids }> {
     workerId: worker.row.id,
     podId: pod.id,
     jobId: await scene.submit(endpoint, job),
-    userId: parts.registry.user(admin.ownerNo)?.id as string,
-    keyId: admin.id,
+    userId: parts.registry.user(ownerNo)?.id as string,
+    keyId: caller.id,
     secretId: secret.id,
     deliveryId: delivery!.webhookId,
     receiverId: receiver.id,

@@ -13,7 +13,10 @@ export interface NewsItem {
   readonly what: readonly Changed[];
 }
 
-/** `much`: more has changed than is told one by one. */
+/** By the numbers of owners, how much has changed for them at a server since it began to count. */
+export type ChangesByOwner = Readonly<Record<number, number>>;
+
+/** `much`: more has changed than is known one by one. */
 type Listener = (items: readonly NewsItem[] | "much") => void;
 
 /** By endpoint, or by owner for webhooks. */
@@ -37,11 +40,12 @@ export class News {
   readonly #listeners = new Map<number, Set<Listener>>();
   #changed: Noted = new Map();
   #isDue = false;
-  #changes = 0;
-  /** How much each other server has counted. */
-  #elsewhere: ReadonlyMap<number, number> = new Map();
-  #isDueElsewhere = false;
-  #toldElsewhereAt = Number.NEGATIVE_INFINITY;
+  /** By owner: nobody hears of another's changes, not even that there were some. */
+  readonly #changes = new Map<number, { count: number; at: number }>();
+  /** What each other server has counted. */
+  #elsewhere = new Map<number, Map<string, number>>();
+  readonly #dueElsewhere = new Set<number>();
+  readonly #toldElsewhereAt = new Map<number, number>();
 
   constructor(clock: Clock, ownerOf: OwnerOf) {
     this.#clock = clock;
@@ -53,7 +57,8 @@ export class News {
     if (!("endpointId" in event)) return;
     const what = changedBy(event.type);
     if (!what) return;
-    this.#changes++;
+    const ownerNo = this.#ownerOf(event.endpointId);
+    if (ownerNo !== undefined) this.#count(ownerNo);
     this.note(event.endpointId, what);
   };
 
@@ -74,27 +79,47 @@ export class News {
 
   /** Notes that a user's webhooks have changed: an attempt was recorded, or a receiver was paused or resumed. */
   noteWebhooks(ownerNo: number): void {
-    this.#changes++;
+    this.#count(ownerNo);
     this.note(ownerNo, "webhooks", ownerNo);
   }
 
-  /** How many changes there were at this server, for the other servers. */
-  get changes(): number {
-    return this.#changes;
+  #count(ownerNo: number): void {
+    const counted = this.#changes.get(ownerNo);
+    const at = this.#clock.now();
+    if (counted) Object.assign(counted, { count: counted.count + 1, at });
+    else this.#changes.set(ownerNo, { count: 1, at });
+  }
+
+  /** How much has changed at this server, for the other servers: of those owners alone of whom anything has lately. */
+  get changes(): ChangesByOwner {
+    const since = this.#clock.now() - limits.leaseMs;
+    const lately = [...this.#changes].filter(([, { at }]) => at >= since);
+    return Object.fromEntries(lately.map(([ownerNo, { count }]) => [ownerNo, count]));
   }
 
   /**
-   * Learns, about once a second, how many changes there were at each other server. If there were more, everybody here is
-   * told that much has changed, though not again within a few seconds.
+   * Learns, about once a second, how much has changed at each other server. Owners of whom more has are told that much
+   * has changed, though not again within a few seconds.
    */
-  hearElsewhere(changes: ReadonlyMap<number, number>): void {
-    for (const [serverNo, count] of changes) if (this.#elsewhere.get(serverNo) !== count) this.#isDueElsewhere = true;
-    this.#elsewhere = changes;
+  hearElsewhere(changes: ReadonlyMap<number, ChangesByOwner>): void {
+    const known = this.#elsewhere;
+    this.#elsewhere = new Map();
+    for (const [serverNo, counts] of changes) {
+      const before = known.get(serverNo) ?? new Map<string, number>();
+      this.#elsewhere.set(serverNo, before);
+      for (const [ownerNo, count] of Object.entries(counts)) {
+        if (before.get(ownerNo) !== count) this.#dueElsewhere.add(Number(ownerNo));
+        before.set(ownerNo, count);
+      }
+    }
     const now = this.#clock.now();
-    if (!this.#isDueElsewhere || now < this.#toldElsewhereAt + limits.newsElsewhereMs) return;
-    this.#isDueElsewhere = false;
-    this.#toldElsewhereAt = now;
-    for (const ownerNo of [...this.#listeners.keys()]) void this.#tellOwner(ownerNo, "much");
+    for (const ownerNo of this.#dueElsewhere) {
+      if (now < (this.#toldElsewhereAt.get(ownerNo) ?? Number.NEGATIVE_INFINITY) + limits.newsElsewhereMs) continue;
+      this.#dueElsewhere.delete(ownerNo);
+      if (!this.#listeners.has(ownerNo)) continue;
+      this.#toldElsewhereAt.set(ownerNo, now);
+      void this.#tellOwner(ownerNo, "much");
+    }
   }
 
   /** Calls `listener` with what has changed of an owner's endpoints, until the returned function is called. */
@@ -112,8 +137,7 @@ export class News {
     this.#isDue = false;
     const changed = this.#changed;
     this.#changed = new Map();
-    for (const [ownerNo, items] of this.#byOwner(changed))
-      await this.#tellOwner(ownerNo, items.length > limits.newsItemsMax ? "much" : items);
+    for (const [ownerNo, items] of this.#byOwner(changed)) await this.#tellOwner(ownerNo, items);
   }
 
   async #tellOwner(ownerNo: number, told: Parameters<Listener>[0]): Promise<void> {

@@ -66,7 +66,7 @@ export function shareStateLoop(
     );
     hearStarts(registry.liveWorkers(), others);
     compareClusters(others);
-    news.hearElsewhere(new Map(others.map(({ no, changes = 0 }) => [no, changes])));
+    news.hearElsewhere(new Map(others.map(({ no, changes = {} }) => [no, changes])));
     const tells = newsOf(report);
     // the server that scales looks at once, and so do servers whose requests wait for a worker
     if ([...tells].some((each) => !told.has(each))) bell.ringElsewhere("hosts");

@@ -18,15 +18,15 @@ export interface StartNote {
 
 /**
  * A server's report to the other servers: its machine's host, what waits and runs at its gate, the address where they
- * reach it, the clusters that it reaches, in order of preference, how many changes it has made that dashboards show, and
- * what it does to start workers, by their numbers.
+ * reach it, the clusters that it reaches, in order of preference, how much has changed there that dashboards show, by the
+ * numbers of owners, and what it does to start workers, by their numbers.
  */
 export interface ServerReport {
   readonly hostNo?: number;
   readonly gate?: GateReport;
   readonly address?: ServerAddress;
   readonly clusters?: readonly NamedCluster[];
-  readonly changes?: number;
+  readonly changes?: Readonly<Record<number, number>>;
   readonly starts?: Readonly<Record<string, StartNote>>;
 }
 

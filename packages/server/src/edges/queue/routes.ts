@@ -242,10 +242,10 @@ function jobReadRoutes(app: FastifyInstance, parts: JobParts & { envelope?: bool
       const gone = goneSignal(reply);
       const list = `requests ${request.endpoint.id}`;
       const { cursor: given, ...query } = request.query as Query;
-      const beforeNo = readCursor(parts.vault, list, given);
+      const beforeNo = readCursor(parts, list, given);
       const page = { ...readPage(query), ...(beforeNo === undefined ? {} : { beforeNo }) };
       const { pieces, nextNo, ...lent } = await listJobs(parts, askedIn(request), page, gone);
-      const cursor = nextNo === undefined ? "" : `,"nextCursor":"${writeCursor(parts.vault, list, nextNo)}"`;
+      const cursor = nextNo === undefined ? "" : `,"nextCursor":"${writeCursor(parts, list, nextNo)}"`;
       return sendLentReply(parts, reply, { ...lent, pieces: ['{"requests":[', ...pieces, `]${cursor}}`] });
     },
   );

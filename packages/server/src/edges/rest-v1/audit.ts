@@ -42,13 +42,13 @@ export function auditRoutes(app: FastifyInstance, parts: Parts): void {
       action,
       resource,
       ...times,
-      beforeNo: readCursor(parts.vault, list, cursor),
+      beforeNo: readCursor(parts, list, cursor),
       limit: countOf(limit),
     };
     const { entries, lookedTo } = await readAudit(parts, request.caller, asked);
     return {
       entries: entries.map((entry) => showEntry(request.caller, entry)),
-      ...(lookedTo === undefined ? {} : { nextCursor: writeCursor(parts.vault, list, lookedTo) }),
+      ...(lookedTo === undefined ? {} : { nextCursor: writeCursor(parts, list, lookedTo) }),
     };
   });
 }

@@ -1,11 +1,12 @@
 import { type ApiKey, maySee } from "../../domain/access/key.js";
+import { limits } from "../../limits/index.js";
 import type { NewsItem } from "../../lines/news.js";
 import type { Needs } from "../needs.js";
 import { isBound } from "./visible.js";
 
 /**
  * Tells a caller what changes of the endpoints, pods and webhooks that its key sees, until the returned function is called. `much`:
- * so much has changed that it is not told one by one.
+ * more has changed than is known or told one by one.
  */
 export function followNews(
   needs: Needs<"news" | "registry">,
@@ -15,7 +16,8 @@ export function followNews(
   return needs.news.follow(caller.ownerNo, (items) => {
     const present = needs.registry.key(caller.hash);
     if (!present) return;
-    if (items === "much") return tell(items);
+    // a key of chosen endpoints is not told that much has changed of the others
+    if (items === "much" || (items.length > limits.newsItemsMax && !isBound(present))) return tell("much");
     const seen = items.filter(({ endpointId }) =>
       endpointId === undefined ? !isBound(present) : maySee(present.scope, endpointId),
     );

@@ -46,6 +46,22 @@ async function listen(key = scene.key) {
   return stream;
 }
 
+/** The names of the events that a stream tells from now on. */
+async function eventsRead(key: string): Promise<string[]> {
+  const client = new AbortController();
+  open.add(client);
+  const reply = await fetch(`${http.url}/v1/events`, {
+    headers: { authorization: `Bearer ${key}` },
+    signal: client.signal,
+  });
+  const names: string[] = [];
+  const read = async () => {
+    for await (const events of eventsOf(reply)) names.push(...events.map(({ event }) => event));
+  };
+  read().catch(() => {}); // it has left
+  return names;
+}
+
 /** Lets the rest between two events pass. */
 const rest = () => scene.advance(limits.newsRestMs);
 const ofEndpoint = (told: readonly Told[], id = endpoint.id) =>
@@ -142,6 +158,18 @@ describe("GET /v1/events", () => {
       break;
     }
     expect(said).toEqual(["missed"]);
+  });
+
+  it("tells a key of chosen endpoints nothing of the others, however many of them change", async () => {
+    await scene.addKey("mr_chosen", scene.admin.ownerNo, { kind: "endpoints", access: { [endpoint.id]: "read" } });
+    const [all, chosen] = [await eventsRead(scene.key), await eventsRead("mr_chosen")];
+    const others = Array.from({ length: limits.newsItemsMax + 1 }, (_, n) => `other-${n}`);
+    for (const id of others) scene.parts.news.note(id, "jobs", scene.admin.ownerNo);
+    await rest();
+    await expect.poll(() => all).toEqual(["missed"]);
+    scene.parts.news.note(endpoint.id, "jobs");
+    await rest();
+    await expect.poll(() => chosen).toEqual(["changed"]);
   });
 
   it("ends when its key is revoked, and when the server stops", async () => {

@@ -3,8 +3,8 @@ import { localVault } from "../../../vaults/local.js";
 import { readCursor, writeCursor } from "./cursor.js";
 
 const vault = localVault(Buffer.alloc(32, 7));
-const write = (place: number) => writeCursor(vault, "a list", place);
-const read = (cursor: string | undefined, list = "a list") => readCursor(vault, list, cursor);
+const write = (place: number) => writeCursor({ vault }, "a list", place);
+const read = (cursor: string | undefined, list = "a list") => readCursor({ vault }, list, cursor);
 
 it.each([0, 1, 35, 36, 46_655, 9_007_199_254_740_991])("A cursor is read as it was written: %i", (place) => {
   expect(read(write(place))).toBe(place);
@@ -26,7 +26,7 @@ it("A cursor with one character changed, or of another list or server, is refuse
     expect(() => read(cursor.slice(0, at) + other + cursor.slice(at + 1))).toThrow(/^'cursor' must be/);
   }
   expect(() => read(cursor, "another list")).toThrow(/^'cursor' must be/);
-  expect(() => readCursor(localVault(Buffer.alloc(32, 8)), "a list", cursor)).toThrow(/^'cursor' must be/);
+  expect(() => readCursor({ vault: localVault(Buffer.alloc(32, 8)) }, "a list", cursor)).toThrow(/^'cursor' must be/);
 });
 
 it("Cursors of neighbouring places have nothing in common", () => {
