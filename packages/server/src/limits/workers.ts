@@ -20,6 +20,7 @@ export const workers = {
   keeperEndMs: 100, // between two looks of an ending keeper at the workers it waits for
   provenMs: 5 * minute, // a worker that was up for this long has started well, even if no job came
   reservedMs: second, // an old worker's resources are kept for its successor
+  fairPlacesMs: 2 * minute, // workers that ended this recently count as places that their users had
   stopGraceMsDefault: 30 * second,
   startTimeoutMsDefault: 15 * minute,
   awayMsDefault: 15 * minute,

@@ -37,4 +37,38 @@ describe("A GPU that becomes free", () => {
     await free();
     expect([placed(first), placed(theirs)]).toEqual([1, 3]);
   });
+
+  it.each([
+    [1, "ABABABAB"],
+    [3, "ABAAABAAAB"],
+  ])("goes round by user where there is one place, with the weight %i", async (weight, order) => {
+    const facts = { ...plainHost, gpusEnforced: true, gpus: [l4(1)] };
+    scene = await Scene.open({ here: { facts: () => facts } });
+    await scene.runAll();
+    const admin = scene.parts.registry.user(scene.admin.ownerNo)!;
+    await scene.parts.registry.saveUser({ ...admin, terms: { weight } });
+    const { caller } = await scene.stranger();
+    const own: Endpoint[] = [];
+    const theirs: Endpoint[] = [];
+    const settings = { workersMin: 1, workersMax: 1 };
+    for (let n = 0; n < order.length; n++) own.push(await scene.endpoint(settings));
+    for (let n = 0; n < order.length; n++) {
+      const { id } = await scene.template({ imageName: "alpine:3" }, caller);
+      theirs.push(await scene.endpoint({ ...settings, templateId: id }, caller));
+    }
+    await scene.advance(50);
+    let had = "";
+    while (had.length < order.length) {
+      const holder = [...own, ...theirs].find((each) => scene.workersOf(each).some(({ row }) => row.resources))!;
+      had += own.includes(holder) ? "A" : "B";
+      const worker = scene.workersOf(holder).find(({ row }) => row.resources) as LiveWorker;
+      await updateEndpoint(scene.parts, own.includes(holder) ? scene.admin : caller, scene.now(holder), {
+        workersMin: 0,
+        workersMax: 0,
+      });
+      scene.provider.end(worker.row.id, { code: 0 });
+      await scene.advance(1_000);
+    }
+    expect(had).toBe(order);
+  });
 });

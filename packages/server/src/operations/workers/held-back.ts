@@ -70,7 +70,7 @@ function rollingSince(registry: Looking["registry"], endpoint: Endpoint, since: 
 }
 
 /** When a worker was given its place. */
-const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.createdAt : (row.placedAt ?? 0));
+export const placeAt = (row: Worker): number => (row.throttledAt === undefined ? row.createdAt : (row.placedAt ?? 0));
 
 /**
  * Resources of workers of silent hosts: their keeper may keep them alive, and another server on that machine reports

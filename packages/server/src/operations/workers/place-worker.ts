@@ -12,7 +12,7 @@ import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { barredBy } from "../usage/quotas.js";
-import { abandoned, type Reserved, reservedIn } from "./held-back.js";
+import { abandoned, placeAt, type Reserved, reservedIn } from "./held-back.js";
 import { stopWorker } from "./worker-life.js";
 
 type Placing = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
@@ -159,9 +159,13 @@ const machinesFirst = (where: Where): Where => ({
 /** What workers hold on their hosts. Another owner's workers are not named. */
 function holdingsFor(needs: Looking, endpoint: Endpoint, reserved: readonly Reserved[]): Holding[] {
   const { registry } = needs;
+  const isTheirs = ({ endpointNo }: Reserved) => registry.endpointByNo(endpointNo)?.ownerNo !== endpoint.ownerNo;
   const others = reserved
     .filter(({ endpointNo }) => endpointNo !== endpoint.no)
-    .map((each) => ({ ...each, holder: "a release", isLeaving: each.isBrief, pausedRank: undefined }));
+    .map((each) => {
+      const holder = isTheirs(each) ? anotherUsers : "a release";
+      return { ...each, holder, isLeaving: each.isBrief, pausedRank: undefined };
+    });
   const held = registry.liveWorkers().flatMap(({ row }) => {
     if (!row.resources) return [];
     const theirs = registry.endpointByNo(row.endpointNo);
@@ -187,17 +191,26 @@ export async function makeWay(needs: Placing, workerNos: readonly number[]): Pro
   }
 }
 
-/** The workers that wait for a place, users in turn. */
-function inFairOrder({ registry }: Placing): LiveWorker[] {
+/**
+ * The workers that wait for a place, users in turn. What users hold counts, and what they had since a second user began
+ * to wait: otherwise the older of two would have every place where one is all there is.
+ */
+function inFairOrder({ registry, clock }: Placing): LiveWorker[] {
   const ownerOf = ({ row }: LiveWorker) => registry.endpointByNo(row.endpointNo)?.ownerNo ?? 0;
   const live = registry.liveWorkers();
   const waiting = live.filter(({ row }) => isThrottled(row) && row.wanted === "running");
   if (waiting.length < 2) return waiting;
   const holds = new Map<number, number>();
-  for (const worker of live) {
-    if (isThrottled(worker.row)) continue;
+  const count = (worker: LiveWorker): void => {
     const ownerNo = ownerOf(worker);
     holds.set(ownerNo, (holds.get(ownerNo) ?? 0) + Math.max(1, worker.row.resources?.gpus.length ?? 0));
+  };
+  for (const worker of live) if (!isThrottled(worker.row)) count(worker);
+  const since = Math.max(secondSince(waiting, ownerOf), clock.now() - limits.fairPlacesMs);
+  for (const worker of registry.endedWorkers()) {
+    const { endedAt = 0, startedAt } = worker.row;
+    // one that was placed before has had its place without taking it from anybody
+    if (startedAt !== undefined && endedAt >= since && placeAt(worker.row) >= since) count(worker);
   }
   const sized = waiting.map((worker) => {
     const { computeType, gpuCount } = registry.endpointByNo(worker.row.endpointNo)?.settings ?? {};
@@ -205,6 +218,16 @@ function inFairOrder({ registry }: Placing): LiveWorker[] {
   });
   const weightOf = (ownerNo: number) => registry.user(ownerNo)?.terms.weight ?? 1;
   return fairPlaces(sized, holds, weightOf).map(({ worker }) => worker);
+}
+
+/** Since when a second user waits; infinity while all workers are one user's. */
+function secondSince(waiting: readonly LiveWorker[], ownerOf: (worker: LiveWorker) => number): number {
+  const since = new Map<number, number>();
+  for (const worker of waiting) {
+    const ownerNo = ownerOf(worker);
+    since.set(ownerNo, Math.min(since.get(ownerNo) ?? Number.POSITIVE_INFINITY, worker.row.createdAt));
+  }
+  return [...since.values()].sort((a, b) => a - b)[1] ?? Number.POSITIVE_INFINITY;
 }
 
 /**
