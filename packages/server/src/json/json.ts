@@ -29,8 +29,10 @@ export type ReceivedText = Buffer | ArrivingText;
 const inputBounds: Bounds = {
   depthMax: limits.jsonDepthMax,
   keysMax: limits.jsonKeysMax,
-  names: ["input", "webhook", "policy", "s3Config", "stream"],
+  names: ["input", "webhook", "policy", "s3Config"],
+  othersMax: limits.ignoredNamesMax,
 };
+const openAiBounds: Bounds = { depthMax: limits.jsonDepthMax, keysMax: limits.jsonKeysMax, names: ["stream"] };
 const wordBounds: Bounds = {
   depthMax: limits.jsonDepthMax,
   keysMax: Number.MAX_SAFE_INTEGER,
@@ -39,6 +41,7 @@ const wordBounds: Bounds = {
 
 /** Checks a client's text. `sent` must not be used afterwards: a large body is transferred to a thread and back. */
 export const checkInput = (sent: ReceivedText): Promise<Checked> | Checked => check(sent, inputBounds);
+export const checkOpenAi = (sent: ReceivedText): Promise<Checked> | Checked => check(sent, openAiBounds);
 /** Checks a worker's text. A result is not refused for its number of names. */
 export const checkWord = (sent: ReceivedText): Promise<Checked> | Checked => check(sent, wordBounds);
 

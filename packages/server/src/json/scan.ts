@@ -10,6 +10,9 @@ export type Scan =
       readonly kind: "object" | "array" | "string" | "other";
       /** The wanted members of a top-level object, by decoded name; of equal names the last one counts, as usual. */
       readonly members: ReadonlyMap<string, Span>;
+      /** The names of its other members, up to `othersMax`, and how many there are. */
+      readonly others: readonly Span[];
+      readonly othersCount: number;
       /** The elements of a top-level array, up to `elementsMax`. */
       readonly elements: readonly Span[];
       /** Runs of elements of a top-level array that fit in a piece; an element too long for one is a run of its own. */
@@ -24,6 +27,8 @@ export interface Bounds {
    * The wanted members of a top-level object. Others are not recorded, because the sender chooses how many there are.
    */
   readonly names: readonly string[];
+  /** How many names of other members are recorded. */
+  readonly othersMax?: number;
   /** How many elements of a top-level array are recorded. */
   readonly elementsMax?: number;
   /** The size of pieces in bytes, if a top-level array is to be split. */
@@ -64,6 +69,8 @@ class Scanner {
   #depth = 0;
   #keys = 0;
   readonly #members = new Map<string, Span>();
+  readonly #others: Span[] = [];
+  #othersCount = 0;
   readonly #elements: Span[] = [];
   readonly #runs: Span[] = [];
 
@@ -165,12 +172,15 @@ class Scanner {
   }
 
   #found(kind: "object" | "array" | "string" | "other"): Scan {
-    return { ok: true, kind, members: this.#members, elements: this.#elements, runs: this.#runs };
+    const [members, others, othersCount] = [this.#members, this.#others, this.#othersCount];
+    return { ok: true, kind, members, others, othersCount, elements: this.#elements, runs: this.#runs };
   }
 
   /** The name that ends here, if it is wanted. Others are never decoded, because an object may have very many. */
   #name(start: number): string | undefined {
     for (const name of this.#bounds.names) if (this.#isName(name, start)) return name;
+    this.#othersCount++;
+    if (this.#others.length < (this.#bounds.othersMax ?? 0)) this.#others.push({ start, end: this.#at });
     return undefined;
   }
 

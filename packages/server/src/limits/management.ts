@@ -16,6 +16,8 @@ export const management = {
   podVolumesGapMs: minute, // between two looks for them
   listItemsMax: 100, // of a list in a body, such as the words of a command
   ignoredNamesMax: 20, // of the unknown fields of a body, which a header names
+  ignoredNameCharsMax: 80, // of each
+  ignoredHeaderCharsMax: 1_000, // of all: proxies refuse a reply with long headers, even of a job that was accepted
   sshKeysCharsMax: 20_000, // of one user, together
   inlineNameChars: 170, // of an endpoint's name, in the name of the template made with it
   settingsBytesMax: 128 * mib, // of one owner's endpoints and templates, which every server keeps in memory

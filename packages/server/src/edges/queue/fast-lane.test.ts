@@ -47,6 +47,7 @@ describe("The fast lane answers as the routes do", () => {
       "a job with every field that a client may send",
       { body: { input: {}, webhook: "https://example.com/", policy: { ttl: 20_000 } } },
     ],
+    ["a job with fields that nothing knows", { body: { input: {}, policy: { priority: 1 }, executionTimeout: 5_000 } }],
     ["a text that is not JSON", { body: "{" }],
     ["a body without input", { body: {} }],
     ["a body of no bytes", { body: "" }],

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { ignoredHeader } from "@millrace/api";
 import { realTime } from "../../clock.js";
 import type { JobReport } from "../../domain/jobs/job.js";
-import type { Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { lendStatus } from "../../operations/jobs/lend-status.js";
 import { type Asked, describeJob, findJob } from "../../operations/jobs/read-job.js";
 import { submitJob } from "../../operations/jobs/submit-job.js";
 import type { JobParts } from "../shared/access.js";
 import { admitAtOnce } from "../shared/access.js";
+import { namesIn } from "../shared/bodies/json-body.js";
 import { readAway } from "../shared/bodies/linger.js";
 import { readWhole } from "../shared/bodies/read-whole.js";
 import type { HostJudge } from "../shared/connections/host-names.js";
@@ -69,7 +70,11 @@ function run(parts: JobParts, request: IncomingMessage, { endpoint, requestId, c
     };
     submitted()
       .finally(release)
-      .then(({ jobId }) => send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`), fail);
+      .then(({ jobId, ignored }) => {
+        const headers = jsonHeaders(requestId);
+        if (ignored.count > 0) headers.push(ignoredHeader, namesIn(ignored.names, ignored.count));
+        send(200, `{"id":"${jobId}","status":"IN_QUEUE"}`, headers);
+      }, fail);
   };
   readWhole(request, endpoint.ownerNo, { then, refuse: fail });
 }
@@ -93,7 +98,7 @@ interface Entered extends Asked {
   readonly requestId: string;
   /** Throws if the key has ended since. */
   readonly check: () => void;
-  readonly send: (status: number, body: string) => void;
+  readonly send: (status: number, body: string, headers?: string[]) => void;
   readonly fail: (error: unknown) => void;
   /** Records that the request was served. */
   readonly served: (status: number) => void;
@@ -122,8 +127,7 @@ function enter(
     const durationMs = realTime.monotonicMs() - beganAt;
     parts.emit({ type: "request.served", route, method: request.method ?? "", status, durationMs });
   };
-  const send = (status: number, body: string, refusal?: Refusal) => {
-    const headers = jsonHeaders(requestId, refusal);
+  const send = (status: number, body: string, headers = jsonHeaders(requestId)) => {
     headers.push("content-length", String(Buffer.byteLength(body)));
     reply.writeHead(status, headers);
     reply.end(body);
@@ -132,7 +136,7 @@ function enter(
   const fail = (error: unknown) => {
     const refusal = asRefusal(error, { id: requestId, route }, parts.emit);
     if (!request.complete) readAway(request);
-    send(refusal.status, refusalText(refusal, requestId), refusal);
+    send(refusal.status, refusalText(refusal, requestId), jsonHeaders(requestId, refusal));
   };
   return { ...admitted, requestId, send, fail, served };
 }

@@ -58,6 +58,27 @@ describe("/run", () => {
     expect(answer.json).toEqual({ id: expect.stringMatching(/-u1$/), status: "IN_QUEUE" });
   });
 
+  it.each([
+    [{ policy: { priority: 1, lowpriority: true, ttl: 20_000 } }, "policy.priority, policy.lowpriority"],
+    [{ executionTimeout: 5_000, policy: null, webhook: "" }, "executionTimeout"],
+    [{ "é\n": 1, policy: { "\u0000": 1 } }, "policy.%00, %C3%A9%0A"],
+    [{ ["x".repeat(100)]: 1 }, "x".repeat(80)],
+    [Object.fromEntries([...Array(300).keys()].map((n) => [`a${n}`, n])), /^a0, .*, a19, and 280 more$/],
+    [Object.fromEntries([...Array(5).keys()].map((n) => ["世".repeat(80) + n, n])), /^(%E4%B8%96){80}, and 4 more$/],
+    [{ s3Config: { accessId: "a", more: "b" } }, null],
+  ])("names the fields of %j that it ignores, on every route", async (fields, named) => {
+    const body = { input: { ttl: 1 }, ...fields };
+    const large = { ...body, input: { text: "x".repeat(300_000) } };
+    const waiting = http.post(`${base}/runsync?wait=1000`, body);
+    await sleeping(1);
+    await scene.advance(1_000);
+    const replies = [await waiting, await http.post(`${base}/run`, body), await http.post(`${base}/run`, large)];
+    for (const { status, headers } of replies) {
+      const ignored = headers.get("x-millrace-ignored");
+      expect({ status, ignored }).toEqual({ status: 200, ignored: named && expect.stringMatching(named) });
+    }
+  });
+
   it("with a known Idempotency-Key answers with the present status, and after the job's end with the last", async () => {
     const again = () => http.post(`${base}/run`, { input: {} }, { headers: { "idempotency-key": "a" } });
     const { id } = (await again()).json;

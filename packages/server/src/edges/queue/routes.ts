@@ -9,7 +9,7 @@ import {
   StreamArray,
   Submission,
 } from "@millrace/api";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Type from "typebox";
 import type { JobStatus } from "../../domain/jobs/job.js";
 import { goneText } from "../../domain/jobs/status-text.js";
@@ -24,6 +24,7 @@ import { submitJob } from "../../operations/jobs/submit-job.js";
 import type { JobParts } from "../shared/access.js";
 import { admitToJobs } from "../shared/access.js";
 import { countBodies, ignoreBodies, takeBytes } from "../shared/bodies/bodies.js";
+import { nameIgnored } from "../shared/bodies/json-body.js";
 import { otherMethods } from "../shared/methods.js";
 import { cursorPattern, readCursor, writeCursor } from "../shared/replies/cursor.js";
 import { goneSignal, sendJson } from "../shared/replies/replies.js";
@@ -87,7 +88,7 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
       },
     },
     async (request, reply) => {
-      const { jobId, known } = await submit(parts, request, "run", undefined);
+      const { jobId, known } = await submit(parts, request, reply, { route: "run", waitMs: undefined });
       if (!known) return sendJson(reply, `{"id":"${jobId}","status":"IN_QUEUE"}`);
       const job = await parts.reader.find({ endpointNo: request.endpoint.no, jobId, now: parts.clock.now() });
       return sendJson(reply, job ? `{"id":"${jobId}","status":"${job.status}"}` : goneText(known));
@@ -109,7 +110,7 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
     },
     async (request, reply) => {
       const waitMs = readWait(request.query as Query);
-      const { jobId, known } = await submit(parts, request, "runsync", waitMs);
+      const { jobId, known } = await submit(parts, request, reply, { route: "runsync", waitMs });
       try {
         const signal = goneSignal(reply);
         const job = await awaitJob(parts, request.endpoint, jobId, waitMs ?? limits.waitMsDefault, signal);
@@ -123,17 +124,22 @@ function submitRoutes(app: FastifyInstance, parts: JobParts): void {
   );
 }
 
-async function submit(parts: JobParts, request: FastifyRequest, route: "run" | "runsync", waitMs: number | undefined) {
+async function submit(
+  parts: JobParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asked: { route: "run" | "runsync"; waitMs: number | undefined },
+) {
   const key = request.headers["idempotency-key"];
   const submitted = await submitJob(parts, {
     endpoint: request.endpoint,
-    route,
+    ...asked,
     body: request.body as ReceivedText,
-    waitMs,
     idempotencyKey: key === undefined ? undefined : String(key),
     requestId: request.id,
     traceparent: traceparentFor(parts, request),
   });
+  nameIgnored(reply, submitted.ignored.names, submitted.ignored.count);
   request.countedBody?.release();
   request.body = undefined; // a long wait for the result must not keep it in memory
   return submitted;

@@ -1,6 +1,14 @@
 import type { JsonText, Policy } from "../../domain/jobs/job.js";
 import { invalid, Refusal } from "../../errors.js";
-import { type Checked, checkInput, jsonOf, type ReceivedText, type Span, textOf } from "../../json/json.js";
+import {
+  beginningOf,
+  type Checked,
+  checkInput,
+  jsonOf,
+  type ReceivedText,
+  type Span,
+  textOf,
+} from "../../json/json.js";
 import { limits } from "../../limits/index.js";
 
 /** A checked submission body. Texts are JSON as received. */
@@ -12,7 +20,16 @@ export interface Submission {
   readonly policy: Policy;
   readonly policyText: string | undefined;
   readonly s3Config: string | undefined;
+  readonly ignored: Ignored;
 }
+
+/** The names of the first few fields that are unknown, so that a misspelt one can be told, and how many there are. */
+export interface Ignored {
+  readonly names: readonly string[];
+  readonly count: number;
+}
+
+const nothing: Ignored = { names: [], count: 0 };
 
 /** Reads the body of `/run` and `/runsync` (contract: Job submission body). Unknown fields are ignored. */
 export async function readSubmission(body: ReceivedText): Promise<Submission> {
@@ -29,14 +46,26 @@ export async function readSubmission(body: ReceivedText): Promise<Submission> {
     throw invalid(`'input' ${span ? "is not" : "is missing: it must be"} a JSON object; send {"input": {…}}.`);
   }
   const policyText = objectText(checked, "policy");
+  const policy = policyText === undefined ? {} : JSON.parse(policyText);
   return {
     bytes: checked.bytes,
     input: jsonOf(checked.bytes, span),
     webhook: readWebhook(webhookText(checked)),
-    policy: readPolicy(policyText === undefined ? {} : JSON.parse(policyText)),
+    policy: readPolicy(policy),
     policyText,
     s3Config: readS3Config(objectText(checked, "s3Config")),
+    ignored: ignoredIn(checked, policy),
   };
+}
+
+const policyNames = ["executionTimeout", "ttl", "lowPriority"];
+
+function ignoredIn({ bytes, scan }: Checked, policy: Record<string, unknown>): Ignored {
+  const inPolicy = Object.keys(policy).filter((name) => !policyNames.includes(name));
+  if (!scan.ok || scan.othersCount + inPolicy.length === 0) return nothing;
+  const beside = scan.others.map((span) => beginningOf(bytes, span, limits.ignoredNameCharsMax));
+  const within = inPolicy.slice(0, limits.ignoredNamesMax).map((name) => `policy.${name}`);
+  return { names: [...within, ...beside], count: scan.othersCount + inPolicy.length };
 }
 
 /** A member that is given and not null. Check its length before making a text of it: it may be most of the body. */

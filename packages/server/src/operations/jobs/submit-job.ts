@@ -30,15 +30,16 @@ export interface Submit extends JobRequest {
 }
 
 export type SubmitOutcome = { readonly jobId: string; readonly known?: IdempotencyRecord };
+export type Submitted = SubmitOutcome & Pick<Submission, "ignored">;
 
 type Submitting = Needs<"jobs" | "bell" | "clock" | "ids" | "vault" | "emit" | "registry" | "tallies" | "queueRoom">;
-type ReadJob = Omit<Submission, "bytes">;
+type ReadJob = Omit<Submission, "bytes" | "ignored">;
 
 /** Stores a job; once this resolves it is on disk. A known idempotency key leads to its job, never to a second one. */
-export async function submitJob(needs: Submitting, { body, ...asked }: Submit): Promise<SubmitOutcome> {
+export async function submitJob(needs: Submitting, { body, ...asked }: Submit): Promise<Submitted> {
   checkKey(asked.idempotencyKey);
-  const { bytes, ...parts } = await readSubmission(body);
-  return storeJob(needs, asked, parts, bytes);
+  const { bytes, ignored, ...parts } = await readSubmission(body);
+  return { ...(await storeJob(needs, asked, parts, bytes)), ignored };
 }
 
 /** Stores a job whose body has been read already; `bytes` is the whole body. */

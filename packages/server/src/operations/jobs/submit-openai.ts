@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { JsonText } from "../../domain/jobs/job.js";
 import { invalid, Refusal } from "../../errors.js";
-import { checkInput, jsonOf, type ReceivedText } from "../../json/json.js";
+import { checkOpenAi, jsonOf, type ReceivedText } from "../../json/json.js";
 import type { Needs } from "../needs.js";
 import { checkKey, type SubmitOutcome, storeJob } from "./submit-job.js";
 
@@ -50,7 +50,7 @@ interface Read {
 async function readAsk(path: string, body: ReceivedText | undefined): Promise<Read> {
   const head = `{"openai_route":${JSON.stringify(path)}`;
   if (body === undefined || body.length === 0) return { bytes: Buffer.alloc(0), input: `${head}}`, streams: false };
-  const { bytes, scan } = await checkInput(body);
+  const { bytes, scan } = await checkOpenAi(body);
   if (!scan.ok) {
     throw new Refusal("INVALID_JSON", `The request body is not valid JSON: ${scan.why} (at position ${scan.at}).`);
   }

@@ -34,8 +34,8 @@ export function takeJson(app: FastifyInstance): void {
 }
 
 /** Names the inputs that have no effect, if there are any. */
-export function nameIgnored(reply: FastifyReply, names: readonly string[]): void {
-  if (names.length > 0) reply.header(ignoredHeader, namesIn(names));
+export function nameIgnored(reply: FastifyReply, names: readonly string[], count = names.length): void {
+  if (count > 0) reply.header(ignoredHeader, namesIn(names, count));
 }
 
 type Properties = Readonly<Record<string, Field>>;
@@ -70,12 +70,15 @@ function partedBy(properties: Properties, body: object): [known: object, ignored
   return [Object.fromEntries(known), ignored];
 }
 
-/** Names for a header: comma-separated, invisible characters percent-encoded, only the first few if there are many. */
-function namesIn(names: readonly string[]): string {
-  const shown = names
-    .slice(0, limits.ignoredNamesMax)
-    .map((name) => encodeURIComponent(name.slice(0, 80).toWellFormed()));
-  return names.length > shown.length
-    ? `${shown.join(", ")}, and ${names.length - shown.length} more`
-    : shown.join(", ");
+/** Names for `ignoredHeader`: comma-separated, invisible characters percent-encoded, only the first few if there are many. */
+export function namesIn(names: readonly string[], count: number): string {
+  const shown: string[] = [];
+  let chars = 0;
+  for (const name of names.slice(0, limits.ignoredNamesMax)) {
+    const text = encodeURIComponent(name.slice(0, limits.ignoredNameCharsMax).toWellFormed());
+    chars += text.length;
+    if (chars > limits.ignoredHeaderCharsMax) break;
+    shown.push(text);
+  }
+  return count > shown.length ? `${shown.join(", ")}, and ${count - shown.length} more` : shown.join(", ");
 }
