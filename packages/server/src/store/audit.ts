@@ -5,6 +5,8 @@ import type { Actor, AuditEntry, Change } from "../domain/access/audit.js";
 export interface AuditQuery {
   /** Only changes made with this user's keys. */
   readonly userNo?: number | undefined;
+  /** The same of a user who may be deleted: no index has it, so prefer `userNo`. */
+  readonly userId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly action?: string | undefined;
   readonly resource?: string | undefined;

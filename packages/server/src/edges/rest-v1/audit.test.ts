@@ -100,6 +100,24 @@ describe("The audit log", () => {
     expect((await http.get("/v1/audit", { key: bound.key })).status).toBe(401);
   });
 
+  it("has what a deleted user did, as long as it is kept", async () => {
+    const user = await made(http.post("/v1/users", { name: "u" }));
+    const { key } = await made(http.post("/v1/apikeys", { name: "k", userId: user.id }));
+    const { id } = await template({}, key);
+    expect((await http.call("DELETE", `/v1/templates/${id}`, { key })).status).toBe(204);
+    expect((await http.call("DELETE", `/v1/users/${user.id}`)).status).toBe(204);
+    const entries = ["template.delete", "template.create"];
+    expect(await actions(`?userId=${user.id}`)).toEqual(entries);
+    await scene.advance(limits.auditKeptMsDefault - limits.forgetMs);
+    const loop = expireJobsLoop(scene.parts as Parameters<typeof expireJobsLoop>[0]);
+    await loop.tick(scene.clock.now(), scene.stays);
+    expect(await actions(`?userId=${user.id}`)).toEqual(entries);
+    const other = await made(http.post("/v1/users", { name: "other" }));
+    const others = await made(http.post("/v1/apikeys", { name: "k", userId: other.id }));
+    expect((await http.get(`/v1/audit?userId=${user.id}`, { key: others.key })).status).toBe(404);
+    expect(await actions("?userId=user_nobody")).toEqual([]);
+  });
+
   it("is kept for a time", async () => {
     await template();
     const loop = expireJobsLoop(scene.parts as Parameters<typeof expireJobsLoop>[0]);

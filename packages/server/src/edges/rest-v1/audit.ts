@@ -12,7 +12,7 @@ import { doc } from "./route-schema.js";
 const text = (description: string) => Type.Optional(Type.String({ maxLength: 191, description }));
 const time = (description: string) => Type.Optional(Type.String({ format: "date-time", description }));
 const query = Type.Object({
-  userId: text("Only changes made with this user's keys."),
+  userId: text("Only changes made with this user's keys; it may be a deleted user's id."),
   keyId: text("Only changes made with this key."),
   action: text("Only this action, such as endpoint.update."),
   resource: text("Only changes of this resource."),

@@ -9,7 +9,6 @@ import { userFor } from "./save-key.js";
 import { seesMore } from "./visible.js";
 
 type Asked = Omit<AuditQuery, "userNo" | "limit"> & {
-  readonly userId?: string | undefined;
   readonly limit?: number | undefined;
 };
 
@@ -31,19 +30,32 @@ export async function readAudit(
   { userId, limit = limits.auditPageDefault, ...query }: Asked,
 ): Promise<SeenPage> {
   seesMore(caller, "the audit log");
-  const whose = userId === undefined ? undefined : userFor(needs, caller, userId).no;
-  const userNo = caller.isAdmin ? whose : caller.ownerNo;
+  const whose = whoseChanges(needs, caller, userId);
   const found: AuditEntry[] = [];
   let beforeNo = query.beforeNo;
   for (let reads = 0; reads < limits.auditReadsMax; reads++) {
     if (turns.isOver) await turns.take([caller.ownerNo, "audit"]);
-    const page = await needs.audit.list({ ...query, userNo, beforeNo, limit: limit + 1 - found.length });
+    const page = await needs.audit.list({ ...query, ...whose, beforeNo, limit: limit + 1 - found.length });
     found.push(...page.entries);
     beforeNo = page.lookedTo;
     if (found.length > limit) return { entries: found.slice(0, limit), lookedTo: found[limit - 1]?.no };
     if (beforeNo === undefined) break;
   }
   return { entries: found, lookedTo: beforeNo };
+}
+
+/** Users whom the caller may ask about. What a deleted user did is kept longer than the user. */
+function whoseChanges(
+  { registry }: Needs<"registry">,
+  caller: ApiKey,
+  userId: string | undefined,
+): Pick<AuditQuery, "userNo" | "userId"> {
+  if (!caller.isAdmin) {
+    const { no } = userId === undefined ? { no: caller.ownerNo } : userFor({ registry }, caller, userId);
+    return { userNo: no };
+  }
+  const user = registry.users().find(({ id }) => id === userId);
+  return user ? { userNo: user.no } : { userId };
 }
 
 /**

@@ -85,6 +85,8 @@ export function audit(setting: () => Setting): void {
     expect(await found({})).toEqual(["r5", "r4", "r3", "r2", "r1"]);
     expect(await found({ limit: 2 })).toEqual(["r5", "r4"]);
     expect(await found({ keyId: "key 0" })).toEqual(["r4", "r2"]);
+    expect(await found({ userNo: undefined, userId: "user", action: "thing.2" })).toEqual(["r2"]);
+    expect(await found({ userNo: undefined, userId: "other" })).toEqual([]);
     expect(await found({ action: "thing.3" })).toEqual(["r3"]);
     expect(await found({ resource: "r3" })).toEqual(["r3"]);
     expect(await found({ sinceAt: 2, untilAt: 4 })).toEqual(["r3", "r2"]);

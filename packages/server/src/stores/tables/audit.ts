@@ -64,7 +64,7 @@ export function audited(runner: Runner): Runner {
 export function auditStore(runner: Runner): AuditStore {
   const { sql } = runner;
   return {
-    list: async ({ userNo, keyId, action, resource, sinceAt, untilAt, beforeNo, limit }) => {
+    list: async ({ userNo, userId, keyId, action, resource, sinceAt, untilAt, beforeNo, limit }) => {
       // by an index; the other conditions are looked for in what these select, so many at a time
       let these = sql.selectFrom("audit");
       if (userNo !== undefined) these = these.where("user_no", "=", userNo);
@@ -83,6 +83,7 @@ export function auditStore(runner: Runner): AuditStore {
       let query = sql.selectFrom("audit").selectAll().where(range);
       for (const column of columns) query = query.orderBy(column, "desc");
       if (resource !== undefined) query = query.where("resource", "=", resource);
+      if (userId !== undefined) query = query.where("user_id", "=", userId);
       if (keyId !== undefined) query = query.where("key_id", "=", keyId);
       if (action !== undefined) query = query.where("action", "=", action);
       if (sinceAt !== undefined) query = query.where("at", ">=", sinceAt);
