@@ -138,6 +138,25 @@ describe("A user", () => {
       await look();
     });
 
+    it("leaves a record of what was given to whom, and of each key that ended", async () => {
+      const { id: keyId } = await newKey({ name: "another", userId: user.id });
+      const template = (await made(http.get("/v1/templates", { key })))[0];
+      const heir = await newUser("heir");
+      expect((await http.call("DELETE", `/v1/users/${user.id}?transferTo=${heir.id}`)).status).toBe(204);
+      const { entries } = await made(http.get("/v1/audit"));
+      const transfer = entries.find(({ action }: { action: string }) => action === "user.transfer");
+      expect(transfer).toMatchObject({
+        resource: user.id,
+        after: { to: heir.id, endpoints: [owned.id], templates: [template.id], volumes: [expect.any(String)] },
+      });
+      expect(transfer.after).not.toHaveProperty("pods");
+      expect((await made(http.get(`/v1/audit?resource=${keyId}`))).entries).toMatchObject([
+        { action: "key.delete", before: { name: "another" } },
+        { action: "key.create" },
+      ]);
+      expect(entries.filter(({ action }: { action: string }) => action === "key.delete")).toHaveLength(2);
+    });
+
     it("gives nothing away if a name is taken, and nothing changes", async () => {
       await made(http.post("/v1/templates", { name: "t", imageName: "alpine:3" }));
       await refused(http.call("DELETE", `/v1/users/${user.id}?transferTo=${adminId()}`), 400, /template named 't'/);

@@ -1,3 +1,4 @@
+import { changed } from "../../domain/access/audit.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import { secretsNamed } from "../../domain/access/secret.js";
 import type { User } from "../../domain/access/user.js";
@@ -73,6 +74,12 @@ export function describe(owned: Owned): string {
   return counted.join(", ");
 }
 
+/** The ids of what is owned, of each kind of which there is any. */
+const idsOf = (owned: Owned): Record<string, string[]> =>
+  Object.fromEntries(
+    Object.entries(owned).flatMap(([noun, each]) => (each.length === 0 ? [] : [[noun, each.map(({ id }) => id)]])),
+  );
+
 /** Deletes all of a user's resources, but none that another request gives away meanwhile. */
 export async function deleteAll(needs: Parts, asking: Caller, user: User): Promise<void> {
   const { endpoints, pods, templates, volumes, registryAuths, secrets } = await owns(needs, user);
@@ -140,7 +147,7 @@ export async function transfer(needs: Parts, caller: ApiKey, user: User, heirId:
     throw new Refusal("IN_USE", `${words}: remove the reference first, or transfer to another user.`);
   }
   await bankAll(needs); // each pays for its own time
-  auditing.note({ action: "user.transfer", resource: user.id, after: { to: heir.id, what: describe(given) } });
+  auditing.note(changed("user.transfer", user.id, undefined, { to: heir.id, what: describe(given), ...idsOf(given) }));
   await registry.giveAll(user.no, heir.no);
 }
 

@@ -144,6 +144,7 @@ export async function deleteUser(needs: Parts, asking: Caller, id: string, estat
       const remedy = "add ?transferTo={userId} to give them to another user, or ?deleteResources=true to delete them";
       throw new Refusal("IN_USE", `The user '${current.id}' owns ${owned}: ${remedy}.`);
     }
+    for (const key of keysOfUser(needs, current)) noteKeyEnd(key);
     auditing.note(changed("user.delete", id, recorded(current), undefined));
     await needs.registry.removeUser(current, needs.clock.now());
     needs.bell.ring("calls");
@@ -159,14 +160,19 @@ function deletable(needs: Needs<"registry">, caller: ApiKey, id: string): User {
   return user;
 }
 
-async function removeKeys({ registry, bell }: Needs<"registry" | "bell">, { no }: User): Promise<void> {
-  for (const key of registry.keys()) {
-    if (key.ownerNo !== no) continue;
-    auditing.note(changed("key.delete", key.id, { name: key.name, prefix: key.prefix }, undefined));
+const keysOfUser = ({ registry }: Needs<"registry">, { no }: User): ApiKey[] =>
+  registry.keys().filter(({ ownerNo }) => ownerNo === no);
+
+async function removeKeys({ registry, bell }: Needs<"registry" | "bell">, user: User): Promise<void> {
+  for (const key of keysOfUser({ registry }, user)) {
+    noteKeyEnd(key);
     await registry.removeKey(key);
   }
   bell.ring("calls");
 }
+
+const noteKeyEnd = ({ id, name, prefix }: ApiKey): void =>
+  auditing.note(changed("key.delete", id, { name, prefix }, undefined));
 
 /** What the audit log shows of a user. */
 const recorded = ({ name, isAdmin, terms }: Pick<User, "name" | "isAdmin" | "terms">) => ({
