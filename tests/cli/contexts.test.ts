@@ -59,6 +59,23 @@ it("A context keeps a server and a key, readable by its user alone, and is used 
   expect(Object.keys(JSON.parse(readFileSync(file, "utf8")).contexts)).toEqual(["gone"]);
 });
 
+it("A context takes the address from MILLRACE_URL unless --url gives it", async () => {
+  const env = { MILLRACE_CONFIG_DIR: join(folder, "environment"), MILLRACE_API_KEY: server.key };
+  expect(await run(["context", "add", "none"], env)).toMatchObject({
+    exit: 2,
+    err: expect.stringMatching(/^There is no address: neither --url nor MILLRACE_URL gives one\..*--url/),
+  });
+  const added = await run(["context", "add", "rack"], { ...env, MILLRACE_URL: server.url });
+  expect(added).toMatchObject({ exit: 0 });
+  expect(await run(["endpoint", "list", "--json"], { MILLRACE_CONFIG_DIR: env.MILLRACE_CONFIG_DIR })).toMatchObject({
+    exit: 0,
+    out: "[]\n",
+  });
+  await run(["context", "add", "other", "--url", "http://other.example"], { ...env, MILLRACE_URL: server.url });
+  const listed = await run(["context", "list", "--json"], env);
+  expect(JSON.parse(listed.out).map(({ url }: { url: string }) => url)).toEqual([server.url, "http://other.example"]);
+});
+
 it("In a server's folder, or below it, its own key is used", async () => {
   const below = join(folder, "clone/handlers/deep");
   mkdirSync(below, { recursive: true });

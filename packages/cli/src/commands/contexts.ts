@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { shellWord } from "../called.js";
 import { readContexts, writeContexts } from "../contexts.js";
 import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
@@ -17,18 +18,24 @@ export function contextCommands(program: Command, tools: Tools): void {
     .command("add")
     .description("Keep a server and a key, and use them from now on.")
     .argument("<name>", "what you call it")
-    .requiredOption("--url <url>", "the server's address, such as http://127.0.0.1:8000")
+    .option("--url <url>", "the server's address, such as http://127.0.0.1:8000; MILLRACE_URL unless given")
     .addHelpText(
       "after",
       `\nThe key is read from MILLRACE_API_KEY; from a file it comes into no shell's history.\n${examples(adding)}`,
     )
-    .action((name: string, { url }: { url: string }, command: Command) => {
+    .action((name: string, { url = env.MILLRACE_URL }: { url?: string }, command: Command) => {
       const key = env.MILLRACE_API_KEY;
+      if (!url)
+        throw new Failure(
+          exits.usage,
+          "There is no address: neither --url nor MILLRACE_URL gives one.",
+          `millrace context add ${shellWord(name)} --url http://127.0.0.1:8000`,
+        );
       if (!key)
         throw new Failure(
           exits.usage,
           "MILLRACE_API_KEY is not set: it gives the key.",
-          `MILLRACE_API_KEY=$(cat key.txt) millrace context add ${name} --url ${url}`,
+          `MILLRACE_API_KEY=$(cat key.txt) millrace context add ${shellWord(name)} --url ${url}`,
         );
       if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
         throw new Failure(exits.usage, `"${url}" is not a server's address.`, "--url http://127.0.0.1:8000");

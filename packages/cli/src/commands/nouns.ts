@@ -7,6 +7,7 @@ import { exits, Failure } from "../exit.js";
 import { type Fields, readFields } from "../fields.js";
 import { jsonNote } from "../json-note.js";
 import { answerText, fieldsText } from "../nouns/answers.js";
+import { asWords, chosen, type Given, hintedBy, offer, pathWith } from "../nouns/choices.js";
 import { type Noun, nouns } from "../nouns/nouns.js";
 import { withIds } from "../nouns/references.js";
 import { find, listOf, type Resource } from "../nouns/resources.js";
@@ -42,13 +43,14 @@ const createCall = (noun: Noun, fields: string): string => calling(noun, "create
 
 function listing(group: Command, noun: Noun, tools: Tools): void {
   const fill = noun.fill ?? createCall(noun, noun.create ?? "");
-  group
-    .command("list")
+  const choices = noun.choices?.list;
+  offer(group.command("list"), choices)
     .description("List yours.")
     .addHelpText("after", jsonNote(`an array, as GET ${noun.path} returns it`))
     .addHelpText("after", examples(calling(noun, "list")))
-    .action(async (_: object, command: Command) => {
-      const rows = await listOf(tools.calls(command), noun);
+    .action(async (given: Given, command: Command) => {
+      const calls = tools.calls(command);
+      const rows = await listOf(calls, { ...noun, path: pathWith(noun.path, await chosen(calls, choices, given)) });
       tools.terminal(command).table(rows, noun.columns, `None yet. ${fill}`);
     });
 }
@@ -144,38 +146,44 @@ function absent(group: Command, verb: string, why: string, hint: string): void {
     });
 }
 
-function deleting(group: Command, noun: Noun, loss: (resource: Resource) => string, tools: Tools): void {
-  group
-    .command("delete")
+function deleting(group: Command, noun: Noun, loss: NonNullable<Noun["loss"]>, tools: Tools): void {
+  const choices = noun.choices?.delete;
+  offer(group.command("delete"), choices)
     .description("Delete one.")
     .addHelpText("after", jsonNote("what is gone", "{ deleted: string }"))
     .argument(`<${noun.noun}>`, "its name or id")
     .option("--yes", "do not ask")
     .addHelpText("after", examples(calling(noun, "delete", noun.called, "--yes")))
-    .action(async (given: string, { yes }: { yes?: true }, command: Command) => {
+    .action(async (given: string, options: Given, command: Command) => {
       const calls = tools.calls(command);
       const found = await find(calls, noun, given);
-      if (!yes) {
-        const why = `This deletes the ${noun.noun} "${given}": ${loss(found)}.`;
-        await tools.terminal(command).confirm(why, `millrace ${noun.noun} delete ${shellWord(given)} --yes`);
+      const fields = await chosen(calls, choices, options);
+      const again = (...words: string[]) => calling(noun, "delete", shellWord(given), ...words);
+      if (!options.yes) {
+        const why = `This deletes the ${noun.noun} "${given}": ${loss(found, fields)}.`;
+        await tools.terminal(command).confirm(why, again(...asWords(choices, options), "--yes"));
       }
       if (noun.remove) await noun.remove(calls, found);
-      else await calls.call("DELETE", `${noun.path}/${found.id}`);
+      else {
+        const asked = calls.call("DELETE", pathWith(`${noun.path}/${found.id}`, fields));
+        await hintedBy(asked, choices, again());
+      }
       tools.terminal(command).result({ deleted: found.id }, `${given} is deleted.`);
     });
 }
 
 function acting(group: Command, noun: Noun, { action, about }: { action: string; about: string }, tools: Tools): void {
-  group
-    .command(action)
+  const choices = noun.choices?.[action];
+  offer(group.command(action), choices)
     .description(about)
     .addHelpText("after", jsonNote(`what POST ${noun.path}/{id}/${action} returns`))
     .addHelpText("after", examples(calling(noun, action, noun.called)))
     .argument(`<${noun.noun}>`, "its name or id")
-    .action(async (given: string, _: object, command: Command) => {
+    .action(async (given: string, options: Given, command: Command) => {
       const calls = tools.calls(command);
       const { id } = await find(calls, noun, given);
-      const body = await calls.call<Resource>("POST", `${noun.path}/${id}/${action}`, {});
+      const fields = await chosen(calls, choices, options);
+      const body = await calls.call<Resource>("POST", `${noun.path}/${id}/${action}`, fields);
       const terminal = tools.terminal(command);
       terminal.result(body, answerText(terminal, noun.columns, body));
     });

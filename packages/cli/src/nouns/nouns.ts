@@ -5,6 +5,7 @@ import type { Calls } from "../calls.js";
 import type { Fields } from "../fields.js";
 import type { Column } from "../output/table.js";
 import { changeRegistry } from "./change-registry.js";
+import type { Choice } from "./choices.js";
 import { endpoints } from "./endpoints.js";
 import type { References } from "./references.js";
 import type { Kind, Resource } from "./resources.js";
@@ -28,7 +29,7 @@ export interface Noun extends Kind {
   /** What people may try although it cannot be done: why not, and what does what they want. */
   readonly instead?: Readonly<Record<string, readonly [why: string, hint: string]>>;
   /** What is lost with one; absent if none can be deleted. */
-  readonly loss?: (resource: Resource) => string;
+  readonly loss?: (resource: Resource, chosen: Fields) => string;
   /** Deletes one, if that is more than one call. */
   readonly remove?: (calls: Calls, resource: Resource) => Promise<void>;
   /** Fields that hold ids of other things, for which names may be given. */
@@ -37,6 +38,8 @@ export interface Noun extends Kind {
   readonly next?: (resource: Resource, url: string) => readonly string[];
   /** Other things to do with one, each a POST to a path below it. */
   readonly actions?: Readonly<Record<string, string>>;
+  /** Options of `list`, `delete` and actions. */
+  readonly choices?: Readonly<Record<string, readonly Choice[]>>;
 }
 
 const field =
@@ -173,6 +176,7 @@ export const nouns: readonly Noun[] = [
   {
     noun: "key",
     path: "/v1/apikeys",
+    othersById: true,
     about: "API keys.",
     columns: [name, id, column("begins with", "prefix"), when("used", "lastUsedAt"), when("made", "createdAt")],
     called: "ci",
@@ -182,6 +186,18 @@ export const nouns: readonly Noun[] = [
     update: "scope=all",
     loss: () => "whoever uses it is refused from now on",
     actions: { rotate: "Make a new text for a key; the old one works for a while longer." },
+    choices: {
+      list: [
+        { flags: "--user <user>", about: "another user's (for admins): its name or id", field: "userId", of: users },
+      ],
+      rotate: [
+        {
+          flags: "--overlap <seconds>",
+          about: "how long the old text still works: a day unless given, 0 ends it at once",
+          field: "overlapSeconds",
+        },
+      ],
+    },
   },
   {
     ...users,
@@ -191,7 +207,21 @@ export const nouns: readonly Noun[] = [
     create: "role=member quotas.workers=4",
     next: (user) => [`millrace key create name=${word(user)} userId=${word(user)}`],
     update: "spendLimit=2.5",
-    loss: () => "its keys stop working; a user that owns anything is not deleted",
+    loss: (_, { transferTo, deleteResources }) => {
+      if (transferTo) return `its keys stop working, and what it owns goes to the user ${transferTo}`;
+      if (deleteResources) return "its keys stop working, and all that it owns is deleted, files of volumes included";
+      return "its keys stop working; a user that owns anything is not deleted";
+    },
+    choices: {
+      delete: [
+        { flags: "--transfer-to <user>", about: "who gets what it owns: a name or id", field: "transferTo", of: users },
+        {
+          flags: "--delete-resources",
+          about: "delete what it owns, files of volumes included",
+          field: "deleteResources",
+        },
+      ],
+    },
   },
   {
     noun: "webhook",

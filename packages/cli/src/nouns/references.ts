@@ -31,7 +31,7 @@ async function replacedAt(
 }
 
 /** The id of one that is given by its name or its id. */
-async function idOf(calls: Calls, kind: Kind, given: string): Promise<string> {
+export async function idOf(calls: Calls, kind: Kind, given: string): Promise<string> {
   try {
     return (await find(calls, kind, given)).id;
   } catch (error) {

@@ -17,6 +17,8 @@ export interface Kind {
   readonly nameOf?: (resource: Resource) => string | undefined;
   /** How the page after a resource is asked for, where a list comes in pages of `pageSize`. */
   readonly pageAfter?: (resource: Resource) => string;
+  /** Whether an admin may use other users', which lists leave out: by their ids. */
+  readonly othersById?: true;
 }
 
 const pageSize = 100;
@@ -40,6 +42,10 @@ export async function find(calls: Calls, kind: Kind, given: string): Promise<Res
   if (byId) return byId;
   const named = all.filter((each) => [given, `${given} -fb`].includes(nameOf(kind, each)));
   if (named.length === 1) return named[0] as Resource;
+  if (kind.othersById && named.length === 0) {
+    const other = await byItsId(calls, kind, given);
+    if (other) return other;
+  }
   const list = `millrace ${kind.noun} list`;
   if (named.length > 1) {
     const ids = named.map(({ id }) => id).join(", ");
@@ -48,6 +54,15 @@ export async function find(calls: Calls, kind: Kind, given: string): Promise<Res
   const noun = `${kind.noun[0]?.toUpperCase()}${kind.noun.slice(1)}`;
   const names = all.map((each) => nameOf(kind, each));
   throw new Failure(exits.usage, `${noun} "${given}" does not exist.${nearest(given, names)}`, list);
+}
+
+async function byItsId(calls: Calls, { path }: Kind, id: string): Promise<Resource | undefined> {
+  try {
+    return await calls.call<Resource>("GET", `${path}/${encodeURIComponent(id)}`);
+  } catch (error) {
+    if (error instanceof Failure && error.status === 404) return undefined;
+    throw error;
+  }
 }
 
 /** The name that was probably meant, as a question. */

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { call, startServer, type TestServer } from "../harness.js";
+import { millrace, toServer } from "./millrace.js";
+
+let server: TestServer;
+let folder: string;
+beforeAll(async () => {
+  server = await startServer();
+  folder = mkdtempSync(join(tmpdir(), "millrace-teams-"));
+});
+afterAll(async () => {
+  await server?.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const run = (words: string[], key = server.key) =>
+  millrace(words, { env: { ...toServer(server), MILLRACE_API_KEY: key }, folder });
+const json = async (words: string[], key?: string) => {
+  const ended = await run([...words, "--json"], key);
+  expect(ended).toMatchObject({ exit: 0, err: "" });
+  return JSON.parse(ended.out);
+};
+const names = (list: { name: string }[]) => list.map(({ name }) => name);
+
+/** A user with a key. */
+async function member(name: string): Promise<{ id: string; keyId: string; key: string }> {
+  const { id } = await json(["user", "create", `name=${name}`]);
+  const made = await json(["key", "create", "name=laptop", `userId=${id}`]);
+  return { id, keyId: made.id, key: made.key };
+}
+
+describe("An admin manages the keys of another user", () => {
+  it("which are listed by the user's name or id", async () => {
+    const { id } = await member("vision team");
+    for (const user of ["vision team", id])
+      expect(names(await json(["key", "list", "--user", user]))).toEqual(["laptop"]);
+    expect(names(await json(["key", "list"]))).toEqual(["bootstrap"]);
+    expect(await run(["key", "list", "--user", "nobody"])).toMatchObject({
+      exit: 2,
+      err: expect.stringContaining('User "nobody" does not exist.'),
+    });
+  });
+
+  it("by their ids: shows, changes, rotates and deletes them", async () => {
+    const { id, keyId, key } = await member("speech team");
+    expect(await json(["key", "get", keyId])).toMatchObject({ id: keyId, userId: id });
+    expect(await json(["key", "update", keyId, "scope=read"])).toMatchObject({ scope: "read" });
+    const rotated = await json(["key", "rotate", keyId]);
+    expect((await run(["key", "list"], key)).exit).toBe(0); // the old one works on for a day
+    expect((await run(["key", "delete", keyId, "--yes"])).exit).toBe(0);
+    expect((await run(["key", "list"], rotated.key)).exit).toBe(3);
+  });
+
+  it("but a member only its own", async () => {
+    const [one, other] = [await member("one"), await member("other")];
+    for (const words of [["get"], ["update", "name=x"], ["rotate"], ["delete", "--yes"]]) {
+      const [verb = "", ...more] = words;
+      expect(await run(["key", verb, other.keyId, ...more], one.key)).toMatchObject({
+        exit: 2,
+        err: expect.stringContaining(`Key "${other.keyId}" does not exist.`),
+      });
+    }
+    expect((await run(["key", "list", "--user", other.id], one.key)).exit).not.toBe(0);
+  });
+});
+
+it("A rotated key works on for as long as --overlap says", async () => {
+  const { keyId, key } = await member("overlap");
+  expect((await run(["key", "rotate", keyId, "--overlap", "soon"])).err).toMatch(/whole number/);
+  const { oldUntil } = await json(["key", "rotate", keyId, "--overlap", "600"]);
+  expect(Math.abs(Date.parse(oldUntil) - Date.now() - 600_000)).toBeLessThan(60_000);
+  expect(await json(["key", "rotate", keyId, "--overlap", "0"])).not.toHaveProperty("oldUntil");
+  expect((await run(["key", "list"], key)).exit).toBe(3);
+});
+
+describe("A user that owns something is deleted", () => {
+  const owner = async (name: string) => {
+    const made = await member(name);
+    await json(["secret", "create", `name=${name}`, "value=12345678"], made.key);
+    return made;
+  };
+
+  it("only if it is said what becomes of that", async () => {
+    await owner("plain");
+    expect(await run(["user", "delete", "plain", "--yes"])).toMatchObject({
+      exit: 3,
+      err: expect.stringMatching(/owns 1 secret.*--transfer-to/s),
+    });
+  });
+
+  it("and another user gets it", async () => {
+    const heir = await member("heir");
+    await owner("leaver");
+    const asked = await run(["user", "delete", "leaver", "--transfer-to", "heir"]);
+    expect(asked).toMatchObject({ exit: 2, err: expect.stringContaining(`goes to the user ${heir.id}`) });
+    expect(asked.err).toContain("millrace user delete leaver --transfer-to heir --yes");
+    expect((await run(["user", "delete", "leaver", "--transfer-to", "heir", "--yes"])).exit).toBe(0);
+    expect(names(await json(["secret", "list"], heir.key))).toEqual(["leaver"]);
+  });
+
+  it("and it is deleted too", async () => {
+    const { id } = await owner("gone");
+    const asked = await run(["user", "delete", "gone", "--delete-resources"]);
+    expect(asked.err).toMatch(/all that it owns is deleted.*--delete-resources --yes/);
+    expect((await run(["user", "delete", "gone", "--delete-resources", "--yes"])).exit).toBe(0);
+    expect((await call(server, "GET", `/v1/users/${id}`)).status).toBe(404);
+  });
+});
