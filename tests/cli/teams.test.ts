@@ -54,6 +54,20 @@ describe("An admin manages the keys of another user", () => {
     expect((await run(["key", "list"], rotated.key)).exit).toBe(3);
   });
 
+  it("and limits a new one to an endpoint of its user", async () => {
+    const { id, key } = await member("chosen");
+    await json(["template", "create", "name=t", "imageName=alpine:3"], key);
+    const endpoint = await json(["endpoint", "create", "name=e", "templateId=t", "workersMax=0"], key);
+    const scope = (id: string) => `scope=${JSON.stringify({ endpoints: [{ id, access: "run" }] })}`;
+    const made = await json(["key", "create", "name=ci", `userId=${id}`, scope(endpoint.id)]);
+    expect(made.scope.endpoints).toEqual([{ id: endpoint.id, access: "run" }]);
+    expect(await run(["key", "create", "name=ci", `userId=${id}`, scope("00000000000000")])).toMatchObject({
+      exit: 3,
+      err: expect.stringContaining("00000000000000"),
+    });
+    expect((await run(["key", "create", "name=ci", `userId=${id}`, scope("unknown")])).exit).toBe(2);
+  });
+
   it("but a member only its own", async () => {
     const [one, other] = [await member("one"), await member("other")];
     for (const words of [["get"], ["update", "name=x"], ["rotate"], ["delete", "--yes"]]) {

@@ -37,6 +37,7 @@ export async function idOf(calls: Calls, kind: Kind, given: string): Promise<str
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     if (error.exit === exits.refused) return given; // such as a list of users, which is for admins
+    if (looksLikeId(given)) return given; // it may be another user's, which an admin does not see
     // others' templates may be used, and are not listed
     const isThere = calls.call("GET", `${kind.path}/${encodeURIComponent(given)}`).then(
       () => true,
@@ -46,3 +47,5 @@ export async function idOf(calls: Calls, kind: Kind, given: string): Promise<str
     throw error;
   }
 }
+
+const looksLikeId = (given: string): boolean => /^[a-z\d]{14}$/.test(given);
