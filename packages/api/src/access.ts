@@ -87,7 +87,7 @@ const access = choice(
 export const KeyScope = Type.Union(
   [
     Type.Literal("all", { description: "Everything that its user may do." }),
-    Type.Literal("read", { description: "Read everything that its user owns." }),
+    Type.Literal("read", { description: "Read everything that its user may read, except the webhook secret." }),
     Type.Object(
       {
         endpoints: Type.Array(Type.Object({ id: Type.String({ maxLength: 80 }), access }), {

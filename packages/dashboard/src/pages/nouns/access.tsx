@@ -146,7 +146,7 @@ function ScopeField({ value, change, id, help }: InputProps) {
     <>
       <select id={id} aria-describedby={help} value={kind} onChange={({ target }) => choose(target.value)}>
         <option value="all">everything that its user may do</option>
-        <option value="read">read everything that its user owns</option>
+        <option value="read">read everything that its user may read</option>
         <option value="endpoints">jobs of chosen endpoints</option>
       </select>
       {kind === "endpoints" && (
