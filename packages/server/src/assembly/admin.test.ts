@@ -122,4 +122,14 @@ describe("The bootstrap key", () => {
     const { newKey } = await start();
     expect([await works(key!), await works(newKey!)]).toEqual([false, true]);
   });
+
+  it("is not made again in a shared database, whose other servers may hold it, but replaced by the environment's", async () => {
+    const { key } = await start();
+    stores = { ...stores, shared: {} as NonNullable<Stores["shared"]> };
+    rmSync(join(dataDir, "api-key"));
+    expect(await start()).toEqual({ key: undefined, newKey: undefined });
+    expect(await works(key!)).toBe(true);
+    expect((await start({ MILLRACE_API_KEY: given })).key).toBe(given);
+    expect([await works(key!), await works(given)]).toEqual([false, true]);
+  });
 });
