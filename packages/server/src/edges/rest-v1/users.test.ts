@@ -163,6 +163,13 @@ describe("A user", () => {
       expect(await made(http.get("/v1/templates", { key }))).toHaveLength(1);
     });
 
+    it("gives nothing away if both users have a secret of the same name", async () => {
+      const secret = { name: "hf", value: "12345678" };
+      for (const options of [{ key }, {}]) await made(http.post("/v1/secrets", secret, options));
+      await refused(http.call("DELETE", `/v1/users/${user.id}?transferTo=${adminId()}`), 400, /secret named 'hf'/);
+      expect(await made(http.get("/v1/secrets", { key }))).toHaveLength(1);
+    });
+
     it("gives nothing away beyond the quotas of the new owner, and says the numbers", async () => {
       const heir = await newUser("heir");
       const transfer = () => http.call("DELETE", `/v1/users/${user.id}?transferTo=${heir.id}`);
