@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
+import { workerChanges } from "../../testing/facts-fixture.js";
 import { type Answer, type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 
@@ -88,6 +89,31 @@ describe("Webhook deliveries over REST", () => {
   ])("are not listed with %s", async (query, field) => {
     const { status, json } = await http.get(`${list}?${query}`);
     expect([status, json.error]).toEqual([400, expect.stringContaining(field)]);
+  });
+
+  it("of a deleted endpoint are listed until they are forgotten, also by the next server, for their owner alone", async () => {
+    const [failed, delivered] = [await ended(500), await ended(200)];
+    const { key } = await scene.stranger();
+    await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
+    await scene.parts.registry.removeEndpoint(endpoint, scene.clock.now());
+    const ids = async (query: string) => (await http.get(`${list}?${query}`)).json.map(({ id }: Shown) => id);
+    const expectListed = async () => {
+      expect(await ids("")).toEqual([delivered.id, failed.id]);
+      expect(await ids(`state=failed&endpointId=${endpoint.id}`)).toEqual([failed.id]);
+      expect(await ids(`jobId=${failed.jobId}&before=${delivered.id}`)).toEqual([failed.id]);
+      expect((await http.get(`${list}/${failed.id}`)).json).toMatchObject(failed);
+    };
+    await expectListed();
+    expect((await http.get(list, { key })).json).toEqual([]);
+    await http.close();
+    scene = await scene.restart();
+    http = await openHttp(scene);
+    scene.run(scene.loops.deliver(), scene.loops.expire());
+    await expectListed();
+    await scene.advance(limits.deliveryKeptMs + limits.forgetMs);
+    scene.parts.bell.ring("expiries"); // old records go with the next sweep
+    await scene.advance(100);
+    expect(await ids("")).toEqual([]);
   });
 
   it.each([200, 500])("answered with %i are sent once more when asked, under the same id", async (before) => {

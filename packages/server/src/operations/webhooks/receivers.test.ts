@@ -162,12 +162,18 @@ describe("A webhook receiver", () => {
     await scene.parts.registry.changeWorker(worker, { ...workerChanges.end, endedAt: scene.clock.now() });
     await scene.parts.registry.removeEndpoint(endpoint, scene.clock.now());
     await scene.advance(2 * limits.workerRowKeptMs);
-    await forgetEndedLoop(scene.parts).tick(scene.clock.now(), new AbortController().signal);
+    const forgetEnded = () => forgetEndedLoop(scene.parts).tick(scene.clock.now(), new AbortController().signal);
+    await forgetEnded();
+    expect(await deliveries("state=held")).toMatchObject([{ jobId: job, state: "held" }]);
     await turn(id, "resume");
     await scene.advance(2_000);
     expect(scene.sender.posts.at(-1)?.body).toMatchObject({ id: job, status: "COMPLETED" });
-    await scene.advance(1_000);
-    await forgetEndedLoop(scene.parts).tick(scene.clock.now(), new AbortController().signal);
+    await forgetEnded();
+    expect(await deliveries(`jobId=${job}`)).toMatchObject([{ state: "delivered" }]);
+    await scene.advance(limits.deliveryKeptMs + limits.forgetMs);
+    scene.parts.bell.ring("expiries"); // old records go with the next sweep
+    await scene.advance(100);
+    await forgetEnded();
     expect(scene.parts.registry.endpointByNo(endpoint.no)).toBeUndefined();
   });
 

@@ -38,11 +38,16 @@ const toRelease = (row: Selectable<Tables["version"]>): Release => ({
   verdict: maybe(row.verdict),
 });
 
-/** Endpoints that are not deleted, or still have workers, jobs or webhooks. */
+/**
+ * Endpoints that are not deleted, or still have workers, jobs or webhooks: ended deliveries are listed for a while. Of
+ * those one is looked up in the index for each endpoint, as an EXISTS might read all of them.
+ */
 const isNeeded = `deleted_at IS NULL
   OR no IN (SELECT endpoint_no FROM worker WHERE ended_at IS NULL)
   OR (SELECT sum(waiting) + sum(running) FROM tally WHERE tally.endpoint_no = endpoint.no) > 0
-  OR no IN (SELECT endpoint_no FROM delivery WHERE state = 'pending')`;
+  OR (SELECT d.no FROM delivery d
+    WHERE (d.endpoint_no, d.no) >= (endpoint.no, 0) AND (d.endpoint_no, d.no) < (endpoint.no + 1, 0)
+    ORDER BY d.endpoint_no, d.no LIMIT 1) IS NOT NULL`;
 
 export function endpointStore(runner: Runner): EndpointStore {
   const { sql } = runner;
