@@ -61,7 +61,7 @@ function getting(group: Command, noun: Noun, tools: Tools): void {
     .description("Show one with all its fields.")
     .addHelpText("after", jsonNote(`the ${noun.noun}, as GET ${noun.path}/{id} returns it`))
     .addHelpText("after", examples(calling(noun, "get", noun.called)))
-    .argument(`<${noun.noun}>`, "its name or id")
+    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
       const { id } = await find(calls, noun, given);
@@ -119,7 +119,7 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
       "after",
       jsonNote(`the changed ${noun.noun}, as ${noun.change ? "GET" : "PATCH"} ${noun.path}/{id} returns it`),
     )
-    .argument(`<${noun.noun}>`, "its name or id")
+    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
     .argument("<fields...>", "the changed fields, as name=value")
     .addHelpText("after", `${fieldsHelpOf(noun)}\n${examples(calling(noun, "update", noun.called, example))}`)
     .action(async (given: string, written: string[], _: object, command: Command) => {
@@ -151,7 +151,7 @@ function deleting(group: Command, noun: Noun, loss: NonNullable<Noun["loss"]>, t
   offer(group.command("delete"), choices)
     .description("Delete one.")
     .addHelpText("after", jsonNote("what is gone", "{ deleted: string }"))
-    .argument(`<${noun.noun}>`, "its name or id")
+    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
     .option("--yes", "do not ask")
     .addHelpText("after", examples(calling(noun, "delete", noun.called, "--yes")))
     .action(async (given: string, options: Given, command: Command) => {
@@ -178,7 +178,7 @@ function acting(group: Command, noun: Noun, { action, about }: { action: string;
     .description(about)
     .addHelpText("after", jsonNote(`what POST ${noun.path}/{id}/${action} returns`))
     .addHelpText("after", examples(calling(noun, action, noun.called)))
-    .argument(`<${noun.noun}>`, "its name or id")
+    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
     .action(async (given: string, options: Given, command: Command) => {
       const calls = tools.calls(command);
       const { id } = await find(calls, noun, given);

@@ -16,6 +16,8 @@ export interface Noun extends Kind {
   readonly columns: readonly Column<Resource>[];
   /** What its examples call one. */
   readonly called: string;
+  /** What people may write for one, unless it is its name or id. */
+  readonly given?: string;
   /** What fills an empty list, if that is not its `create`. */
   readonly fill?: string;
   /** An example of the fields of a new one, besides its name; absent if none can be created by hand. */
@@ -56,11 +58,10 @@ const when = (title: string, name: string): Column<Resource> => ({
 const id = column("id");
 const name = column("name");
 
-/** How deliveries to a receiver go. The API calls one failing only after several failures in a row. */
-const stateOfReceiver = ({ pausedAt, failures, failingSince, state }: Resource): string => {
-  if (pausedAt) return `paused ${ago(String(pausedAt))}`;
-  if (!Number(failures)) return String(state);
-  return failingSince ? `failing for ${span(Date.now() - Date.parse(String(failingSince)))}` : "failing";
+/** A receiver's state, with its time. */
+const stateOfReceiver = ({ pausedAt, failingSince, state }: Resource): string => {
+  if (state === "paused") return `paused ${ago(String(pausedAt))}`;
+  return state === "failing" ? `failing for ${span(Date.now() - Date.parse(String(failingSince)))}` : String(state);
 };
 
 const runsOn = ({ computeType, gpuCount, gpuTypeIds }: Endpoint): string =>
@@ -227,6 +228,7 @@ export const nouns: readonly Noun[] = [
     noun: "webhook",
     path: "/v1/webhooks/receivers",
     nameOf: ({ origin }) => String(origin),
+    nameIn: (given) => (/^https?:/i.test(given) && URL.canParse(given) ? new URL(given).origin : given),
     pageAfter: ({ origin }) => `after=${encodeURIComponent(String(origin))}`,
     about: "Where webhooks go, and whether they arrive.",
     columns: [
@@ -238,6 +240,7 @@ export const nouns: readonly Noun[] = [
       column("last error", "lastError"),
     ],
     called: "https://app.example",
+    given: "a URL that webhooks go to, or its id",
     fill: fillReceivers,
     instead: {
       create: ["A webhook is part of a job, which names where its result goes.", fillReceivers],

@@ -35,3 +35,32 @@ it("one on a later page is found by its name", async () => {
   const { calls } = serverOf(250);
   expect(await find(calls, webhooks, "https://h0249")).toMatchObject({ id: "id249" });
 });
+
+it.each([
+  "https://h0001",
+  "https://h0001/hook?a=b",
+  "https://h0001:443/hook",
+  "HTTPS://H0001/",
+  "https://me:pw@h0001/#c",
+])("a receiver is found by a URL that webhooks go to: %s", async (url) => {
+  const { calls } = serverOf(3);
+  expect(await find(calls, webhooks, url)).toMatchObject({ id: "id1" });
+});
+
+it.each(["https://h0001:8443/hook", "http://h0001/hook", "h0001", "https://"])(
+  "a receiver is not found by another's URL: %s",
+  async (url) => {
+    const { calls } = serverOf(3);
+    await expect(find(calls, webhooks, url)).rejects.toThrow(`Webhook "${url}" does not exist.`);
+  },
+);
+
+it.each([
+  [{ state: "healthy", failures: 0 }, /^healthy$/],
+  [{ state: "healthy", failures: 4, failingSince: "2026-01-01T00:00:00Z" }, /^healthy$/],
+  [{ state: "failing", failures: 5, failingSince: "2026-01-01T00:00:00Z" }, /^failing for \d+ h /],
+  [{ state: "paused", failures: 5, pausedAt: "2026-01-01T00:00:00Z" }, /^paused \d+ d ago$/],
+])("a receiver's state is the API's word for it: %j", (receiver, shown) => {
+  const state = webhooks.columns.find(({ title }) => title === "state");
+  expect(state?.of({ id: "a", ...receiver })).toMatch(shown);
+});

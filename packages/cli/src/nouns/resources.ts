@@ -15,6 +15,8 @@ export interface Kind {
   readonly path: string;
   /** What people know one by, besides its id; its name unless told otherwise. */
   readonly nameOf?: (resource: Resource) => string | undefined;
+  /** The name in what people may write for one, if that can be more. */
+  readonly nameIn?: (given: string) => string;
   /** How the page after a resource is asked for, where a list comes in pages of `pageSize`. */
   readonly pageAfter?: (resource: Resource) => string;
   /** Whether an admin may use other users', which lists leave out: by their ids. */
@@ -40,7 +42,8 @@ export async function find(calls: Calls, kind: Kind, given: string): Promise<Res
   const all = await listOf(calls, kind);
   const byId = all.find(({ id }) => id === given);
   if (byId) return byId;
-  const named = all.filter((each) => [given, `${given} -fb`].includes(nameOf(kind, each)));
+  const asked = kind.nameIn?.(given) ?? given;
+  const named = all.filter((each) => [asked, `${asked} -fb`].includes(nameOf(kind, each)));
   if (named.length === 1) return named[0] as Resource;
   if (kind.othersById && named.length === 0) {
     const other = await byItsId(calls, kind, given);
@@ -53,7 +56,7 @@ export async function find(calls: Calls, kind: Kind, given: string): Promise<Res
   }
   const noun = `${kind.noun[0]?.toUpperCase()}${kind.noun.slice(1)}`;
   const names = all.map((each) => nameOf(kind, each));
-  throw new Failure(exits.usage, `${noun} "${given}" does not exist.${nearest(given, names)}`, list);
+  throw new Failure(exits.usage, `${noun} "${given}" does not exist.${nearest(asked, names)}`, list);
 }
 
 async function byItsId(calls: Calls, { path }: Kind, id: string): Promise<Resource | undefined> {
