@@ -63,7 +63,7 @@ it("millrace pod stop and start end a pod's process, and start another", async (
   await until(() => !isAlive(second));
 });
 
-it("millrace webhook pause holds a receiver's deliveries back, and resume sends them", async (test) => {
+it("millrace webhook pause holds a receiver's deliveries back, resume sends them, and redeliver sends one again", async (test) => {
   const received: string[] = [];
   const receiver = createServer(async (request, reply) => {
     received.push(((await jsonIn(request)) as { id: string }).id);
@@ -81,12 +81,28 @@ it("millrace webhook pause holds a receiver's deliveries back, and resume sends 
   expect(received).toEqual([first]);
   expect((await run("webhook", "list")).out).toMatch(new RegExp(`^${origin} +\\w+ +healthy +0 +0$`, "m"));
 
-  expect(await json("webhook", "pause", origin)).toMatchObject({ origin, state: "paused" });
+  expect(await json("webhook", "pause", `${origin}/done`)).toMatchObject({ origin, state: "paused" });
   const second = await submit();
   await until(async () => (await json("webhook", "get", origin)).held === 1);
+  expect(await json("webhook", "deliveries", "--state", "held")).toMatchObject([{ jobId: second, attempts: [] }]);
   expect(received).toEqual([first]);
 
   expect(await json("webhook", "resume", origin)).toMatchObject({ origin, state: "healthy" });
   await until(() => received.length > 1);
   expect(received).toEqual([first, second]);
+
+  const [delivery] = await until(async () => {
+    const listed = await json("webhook", "deliveries", "--job", first, "--state", "delivered");
+    return listed.length > 0 && listed;
+  });
+  expect(delivery).toMatchObject({ jobId: first, url: `${origin}/done`, attempts: [{ status: 200 }] });
+  expect(await json("webhook", "deliveries", "--before", delivery.id)).toEqual([]);
+  const again = await run("webhook", "redeliver", delivery.id);
+  expect(again.out).toMatch(new RegExp(`^delivery .*\n${delivery.id} +${first} +pending +1 +`));
+  await until(() => received.length > 2);
+  expect(received).toEqual([first, second, first]);
+  expect(await run("webhook", "redeliver", "msg_nothing")).toMatchObject({
+    exit: 3,
+    err: "There is no delivery 'msg_nothing'. Deliveries are kept for a day.  millrace webhook deliveries\n",
+  });
 });

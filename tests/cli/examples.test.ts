@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { call, root, startServer, type TestServer, until } from "../harness.js";
+import { root, startServer, type TestServer } from "../harness.js";
 import { millrace, program, toServer } from "./millrace.js";
+import { delivered, type Receiver, startReceiver } from "./receiver.js";
 
 /** The examples of the reference, in its order. */
 const reference = readFileSync(join(root, "docs/reference/commands.md"), "utf8");
@@ -18,6 +19,8 @@ let server: TestServer;
 let folder: string;
 /** A job in the state that a verb is for; that of other verbs has ended. */
 let jobs: Record<"cancel" | "retry" | "other", string>;
+let receiver: Receiver;
+let delivery: string;
 beforeAll(async () => {
   server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
   folder = mkdtempSync(join(tmpdir(), "millrace-examples-"));
@@ -49,12 +52,12 @@ beforeAll(async () => {
     other: await made("{}"),
   };
   const [endpoint] = JSON.parse((await run("endpoint", "list", "--json")).out);
-  const webhook = `${server.url}/healthz`;
-  await call(server, "POST", `/v2/${endpoint.id}/runsync`, { input: {}, webhook });
-  await until(async () => (await call(server, "GET", "/v1/webhooks/receivers")).body.length > 0);
+  receiver = await startReceiver();
+  delivery = await delivered(server, endpoint.id, receiver);
 }, 120_000);
 afterAll(async () => {
   await server?.end();
+  receiver?.end();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -72,7 +75,9 @@ function filledIn(line: string): string {
   return line
     .replace(/ {2,}.*$/, "") // what the example is for
     .replaceAll("7f3a…", jobs[verb ?? "other"])
-    .replaceAll(/https:\/\/(rack\.example:8000|app\.example)/g, server.url);
+    .replaceAll("msg_5d21…", delivery)
+    .replaceAll("https://rack.example:8000", server.url)
+    .replaceAll("https://app.example", receiver.origin);
 }
 
 async function inShell(line: string): Promise<{ exit: number | null; said: string }> {

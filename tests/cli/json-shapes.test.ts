@@ -3,15 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeCommands } from "../../packages/cli/src/program.js";
-import { call, root, startServer, type TestServer, until } from "../harness.js";
+import { root, startServer, type TestServer } from "../harness.js";
 import { type Ended, millrace, millraceHere, toServer } from "./millrace.js";
+import { delivered, type Receiver, startReceiver } from "./receiver.js";
 import { differences, type Shape, shapeOf } from "./shapes.js";
 
 const reference = readFileSync(join(root, "docs/reference/commands.md"), "utf8");
 
 let server: TestServer;
 let folder: string;
-let receiver: string;
+let receiver: Receiver;
+let delivery: string;
 beforeAll(async () => {
   server = await startServer({ MILLRACE_RATE_LIMITS: "off" });
   folder = mkdtempSync(join(tmpdir(), "millrace-shapes-"));
@@ -29,12 +31,12 @@ beforeAll(async () => {
   writeFileSync(join(folder, "check.json"), '{"input":{"text":"hello"},"output":["hello"]}');
   await printed("deploy", ".", "--name", "shapes");
   const [endpoint] = (await printed("endpoint", "get", "shapes")) as { id: string }[];
-  await call(server, "POST", `/v2/${endpoint?.id}/runsync`, { input: {}, webhook: `${server.url}/healthz` });
-  receiver = server.url;
-  await until(async () => (await call(server, "GET", "/v1/webhooks/receivers")).body.length > 0);
+  receiver = await startReceiver();
+  delivery = await delivered(server, endpoint?.id as string, receiver);
 }, 120_000);
 afterAll(async () => {
   await server?.end();
+  receiver?.end();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -103,9 +105,11 @@ const calls: Readonly<Record<string, readonly Call[]>> = {
   ...noun("key", ["scope=read"], ["scope=all"], "rotate"),
   ...noun("user", ["quotas.workers=4"], ["spendLimit=2.5"]),
   "webhook list": [as("webhook", "list")],
-  "webhook get": [on(async () => ["webhook", "get", receiver])],
-  "webhook pause": [on(async () => ["webhook", "pause", receiver])],
-  "webhook resume": [on(async () => ["webhook", "resume", receiver])],
+  "webhook get": [on(async () => ["webhook", "get", receiver.origin])],
+  "webhook pause": [on(async () => ["webhook", "pause", receiver.origin])],
+  "webhook resume": [on(async () => ["webhook", "resume", receiver.origin])],
+  "webhook deliveries": [as("webhook", "deliveries")],
+  "webhook redeliver": [on(async () => ["webhook", "redeliver", delivery])],
   "price list": [as("price", "list")],
   "price update": [as("price", "update", 'gpus={"NVIDIA L4":0.5}')],
   "price delete": [as("price", "delete", "NVIDIA L4")],

@@ -84,6 +84,8 @@ describe("millrace completion", () => {
     expect(await completed("run", "--no")).toMatch(/^--no-wait\t/);
     expect(await completed("run", "")).toMatch(/^quick\t/m);
     expect(await completed("endpoint", "")).toMatch(/^list\t[\s\S]*^restart\t/m);
+    expect(await completed("webhook", "re")).toMatch(/^resume\t.*\nredeliver\t/);
+    expect(await completed("webhook", "deliveries", "--st")).toMatch(/^--state\t/);
     const nobody = await millrace(["complete", "--", "run", ""], { env: { MILLRACE_CONFIG_DIR: folder }, folder });
     expect(nobody).toMatchObject({ exit: 0, err: "" });
   });

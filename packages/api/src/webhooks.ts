@@ -1,5 +1,7 @@
 import Type from "typebox";
 
+export const deliveryStates = ["pending", "held", "delivered", "failed"] as const;
+
 /** One webhook delivery with its attempts. */
 export const WebhookDelivery = Type.Object({
   id: Type.String(),

@@ -14,6 +14,7 @@ import { find, listOf, type Resource } from "../nouns/resources.js";
 import type { Column } from "../output/table.js";
 import type { Terminal } from "../output/terminal.js";
 import type { Tools } from "../tools.js";
+import { deliveryCommands } from "./deliveries.js";
 
 /**
  * What can be done with each kind of resource, from the first look at one to its deletion: the examples can be called in
@@ -33,6 +34,7 @@ export function nounCommands(program: Command, tools: Tools): void {
     if (update !== undefined) updating(group, noun, update, tools);
     for (const [verb, [why, hint]] of Object.entries(instead)) absent(group, verb, why, hint);
     for (const [action, about] of Object.entries(actions)) acting(group, noun, { action, about }, tools);
+    if (noun.noun === "webhook") deliveryCommands(group, tools);
     if (loss) deleting(group, noun, loss, tools);
   }
   prices(program, tools);
