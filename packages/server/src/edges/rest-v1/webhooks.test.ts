@@ -126,7 +126,7 @@ describe("Webhook deliveries over REST", () => {
     expect(again.json).toMatchObject({ id, state: "pending", attempts });
     expect((await redeliver(id)).json).toMatchObject({
       code: "INVALID_STATE",
-      error: "The delivery has not ended: it is being sent already.",
+      error: "The delivery has not ended: it is being sent now.",
     });
     await scene.advance(100);
     scene.sender.posts.at(-1)!.answer({ status: 200 });
@@ -137,6 +137,18 @@ describe("Webhook deliveries over REST", () => {
     });
     expect(new Set(scene.sender.posts.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([id]));
     expect(scene.sender.posts).toHaveLength(attempts.length + 1);
+  });
+
+  it("are not sent again between two attempts: the next one's time is named", async () => {
+    scene.sender.status = 500;
+    const jobId = await scene.running(endpoint, worker, { input: {}, webhook: "https://example.com/" });
+    await scene.done(worker, jobId);
+    await scene.advance(100);
+    const [{ id, nextAttemptAt }] = (await http.get(`${list}?jobId=${jobId}`)).json;
+    expect((await redeliver(id)).json).toMatchObject({
+      code: "INVALID_STATE",
+      error: `The delivery has not ended: its next attempt is due at ${nextAttemptAt}.`,
+    });
   });
 
   it("are not sent again once their job was retried: the newest one is named", async () => {

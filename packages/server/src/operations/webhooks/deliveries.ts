@@ -112,7 +112,11 @@ async function whyNot(
   if (newest && newest.no !== no) return `The job was retried: send its newest delivery, ${newest.webhookId}.`;
   const now = await deliveries.find(webhookId);
   if (now?.heldBy !== undefined) return "Its receiver is paused: resume it, and the delivery is sent.";
-  if (now?.state === "pending") return "The delivery has not ended: it is being sent already.";
+  if (now?.state === "pending") {
+    const { nextAt = 0 } = now;
+    const next = nextAt > clock.now() ? `its next attempt is due at ${iso(nextAt)}` : "it is being sent now";
+    return `The delivery has not ended: ${next}.`;
+  }
   if (now && now.tries >= limits.webhookTriesMax)
     return `The delivery was sent ${now.tries} times, which is the most: read the job's result from /status.`;
   const job = await reader.find({ endpointNo, jobId, now: clock.now() });
