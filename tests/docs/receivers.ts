@@ -1,29 +1,18 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Ending, makeFolder } from "../e2e/handlers.js";
 import { freePort, root, until } from "../harness.js";
+import { blocksOf } from "./guide/blocks.js";
 
-/** The languages of the receivers in `docs/guide/webhooks.md`: how its code block is marked, and how it is started. */
-const languages = {
-  Python: { mark: "python", file: "receiver.py", command: (file: string) => ["python3", file] },
-  "Node.js": { mark: "js", file: "receiver.mjs", command: (file: string) => [process.execPath, file] },
-  Go: { mark: "go", file: "receiver.go", command: built },
-} as const;
+/** The languages of the receivers in `docs/guide/webhooks.md`, and the file that each is saved as. */
+const languages = { Python: "receiver.py", "Node.js": "receiver.mjs", Go: "receiver.go" } as const;
 export type Language = keyof typeof languages;
 export const languageNames = Object.keys(languages) as Language[];
 
-/** Compiles a Go program of a single file, with the standard library alone. */
-function built(file: string): string[] {
-  const program = file.replace(/\.go$/, "");
-  const cache = join(root, ".cache/go");
-  execFileSync("go", ["build", "-o", program, file], {
-    env: { PATH: `${process.env.PATH}:/usr/local/go/bin`, HOME: cache, GOTOOLCHAIN: "local", GO111MODULE: "off" },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  return [program];
-}
+/** Programs in Go are made with its standard library alone. */
+const go = { GOCACHE: join(root, ".cache/go/.cache/go-build"), GOTOOLCHAIN: "local", GO111MODULE: "off" };
 
 /** A receiver as the page shows it, running. */
 export interface RunningReceiver {
@@ -33,20 +22,22 @@ export interface RunningReceiver {
 }
 
 export async function startReceiver(test: Ending, language: Language, secret: string): Promise<RunningReceiver> {
-  const { mark, file, command } = languages[language];
-  const page = readFileSync(join(root, "docs/guide/webhooks.md"), "utf8");
-  const [, source] = new RegExp(`^\`\`\`${mark}\\b.*?\\n(.*?)^\`\`\``, "ms").exec(page) ?? [];
-  if (source === undefined) throw new Error(`docs/guide/webhooks.md has no block of ${mark}`);
-  const path = join(makeFolder(test), file);
-  writeFileSync(path, source);
+  const blocks = blocksOf("webhooks");
+  const file = `~/${languages[language]}`;
+  const at = blocks.findIndex(({ words }) => words.file === file);
+  const [source, start] = [blocks[at], blocks[at + 1]];
+  if (!source || !start?.text.endsWith(file)) throw new Error(`docs/guide/webhooks.md does not start ${file}`);
+  const home = makeFolder(test);
+  writeFileSync(join(home, languages[language]), source.text);
   const port = await freePort();
-  const [program, ...args] = command(path) as [string, ...string[]];
-  const env = { PATH: process.env.PATH ?? "", WEBHOOK_SECRET: secret, PORT: String(port) };
-  const child = spawn(program, args, { env, stdio: ["ignore", "pipe", "ignore"] });
+  const command = start.text.replace("PORT=9000", `PORT=${port}`);
+  const path = [dirname(process.execPath), process.env.PATH, "/usr/local/go/bin"].join(":");
+  const env = { PATH: path, HOME: home, WEBHOOK_SECRET: secret, ...go };
+  const child = spawn("bash", ["-c", command], { env, stdio: ["ignore", "pipe", "ignore"], detached: true });
   test.onTestFinished(() => ended(child));
   let text = "";
   child.stdout.setEncoding("utf8").on("data", (part) => (text += part));
-  await until(() => isListening(port), 30_000);
+  await until(() => isListening(port), 110_000); // one in Go is compiled
   return { url: `http://127.0.0.1:${port}/hook`, printed: () => text.split("\n").filter(Boolean) };
 }
 
@@ -60,6 +51,6 @@ const isListening = (port: number): Promise<boolean> =>
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = new Promise((done) => child.once("exit", done));
-  child.kill();
+  if (child.pid !== undefined) process.kill(-child.pid); // it may have children
   await exit;
 }
