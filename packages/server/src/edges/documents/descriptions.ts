@@ -147,10 +147,12 @@ owns. A transfer beyond the new owner's quotas is refused with the numbers. Its 
   ListChanges: `Who changed what, with which key, from where and when; the fields that differ, before and after, without secrets. A page may be
 short although there is more: go on while there is a \`nextCursor\`. Kept for 90 days (\`MILLRACE_AUDIT_DAYS\`).`,
   GetWebhookSecret: "Deliveries are signed with it by the Standard Webhooks scheme.",
-  ListWebhookDeliveries: "Those of the last day. `before` takes the last id of a page and continues it.",
+  ListWebhookDeliveries:
+    "Those of the last day, also of deleted endpoints. `before` takes the last id of a page and continues it.",
   GetWebhookDelivery:
     "Each attempt has its time, status or error, duration, and the first KB of the receiver's answer.",
-  RedeliverWebhook: "Only one that has ended, while the job's result is kept, and up to 20 times.",
+  RedeliverWebhook:
+    "Only one that has ended, while the job's result is kept. All its attempts together are at most 20.",
   ListWebhookReceivers:
     "With how the last attempts went. One whose last five attempts failed is `failing`. None is paused by itself.",
   GetWebhookReceiver: "Its state, how its last attempts went, and how many deliveries are held back for it.",
