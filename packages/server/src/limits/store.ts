@@ -27,6 +27,7 @@ export const store = {
   tableReadersMax: 2, // connections that read resources, deliveries and audit entries
   ownReadersMax: 2, // connections for the lock of changes, and what servers tell each other
   grantsAtOnce: 256, // names of shared rate limits that are granted requests in one commit
+  endpointsSearchedAtOnce: 10_000, // for a page of deliveries: a statement has a bounded number of parameters
   rowsReadAtOnce: 500, // endpoints or templates changed by another server, read in one query
   rowBytesReadAtOnce: 128 * kib, // of their settings; 10,000 variables take 3 ms to parse
   endedWorkersReadMs: 2 * minute, // a server that reads all workers includes those that ended this recently

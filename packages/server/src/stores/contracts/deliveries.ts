@@ -193,6 +193,21 @@ export function deliveries(setting: () => Setting): void {
         }
     });
 
+    it("of one among very many endpoints are listed", async () => {
+      const [older, newer] = [
+        await scene.jobIn("COMPLETED", first, { webhook }),
+        await scene.jobIn("COMPLETED", first, { webhook }),
+      ];
+      const endpointNos = [...Array.from({ length: 70_000 }, (_, n) => 1_000_000 + n), scene.endpointNo];
+      const list = async (query: object) =>
+        (await scene.stores.deliveries.list({ endpointNos, limit: 10, ...query })).map(({ jobId }) => jobId);
+      expect([await list({}), await list({ limit: 1 }), await list({ jobId: older })]).toEqual([
+        [newer, older],
+        [newer],
+        [older],
+      ]);
+    });
+
     it.each(["delivered", "failed"] as const)("that are %s are due again when asked for", async (state) => {
       const id = await scene.jobIn("COMPLETED", first, { webhook });
       const { no, webhookId } = (await scene.deliveries())[0]!;

@@ -1,6 +1,7 @@
 import { sql as raw, type Selectable } from "kysely";
+import { limits } from "../../limits/index.js";
 import type { Attempt, Delivery, DeliveryStore, DeliveryWithAttempts } from "../../store/index.js";
-import { endpointsOfPage, heldOrNot, rowsOfPage } from "./delivery-pages.js";
+import { endpointsOfPage, heldOrNot, type PageEndpoint, rowsOfPage } from "./delivery-pages.js";
 import type { TextColumns } from "./job-row.js";
 import { code } from "./job-state.js";
 import { maybe, type Runner } from "./runner.js";
@@ -155,18 +156,26 @@ export function deliveryStore(runner: Runner): DeliveryStore {
       ]);
     },
     list: async ({ endpointNos, jobId, ...page }) => {
-      if (endpointNos.length === 0) return [];
       const { state, beforeNo, limit } = page;
+      const parts: number[][] = [];
+      for (let at = 0; at < endpointNos.length; at += limits.endpointsSearchedAtOnce)
+        parts.push(endpointNos.slice(at, at + limits.endpointsSearchedAtOnce));
       if (jobId === undefined) {
-        const endpoints = await runner.read(endpointsOfPage(endpointNos, page).compile(sql));
+        const found: PageEndpoint[] = [];
+        for (const part of parts) found.push(...(await runner.read(endpointsOfPage(part, page).compile(sql))));
+        const endpoints = found.sort((a, b) => b.newest - a.newest).slice(0, limit);
         if (endpoints.length === 0) return [];
         return withAttempts(await runner.read(rowsOfPage<Row>(endpoints, page).compile(sql)));
       }
-      let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", endpointNos);
-      query = query.where("job_id", "=", jobId).where(heldOrNot(state));
-      if (state !== undefined && state !== "held") query = query.where("state", "=", state);
-      if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
-      return withAttempts(await runner.read(query.orderBy("no", "desc").limit(limit).compile()));
+      const rows: Row[] = [];
+      for (const part of parts) {
+        let query = sql.selectFrom("delivery").selectAll().where("endpoint_no", "in", part);
+        query = query.where("job_id", "=", jobId).where(heldOrNot(state));
+        if (state !== undefined && state !== "held") query = query.where("state", "=", state);
+        if (beforeNo !== undefined) query = query.where("no", "<", beforeNo);
+        rows.push(...(await runner.read(query.orderBy("no", "desc").limit(limit).compile())));
+      }
+      return withAttempts(rows.sort((a, b) => b.no - a.no).slice(0, limit));
     },
     find: async (webhookId) => {
       const query = sql.selectFrom("delivery").selectAll().where("webhook_id", "=", webhookId);
