@@ -33,13 +33,16 @@ beforeAll(async () => {
 });
 afterAll(() => every.close());
 
+/** Stands for a call that is answered only when something happens. */
+const held = "held";
+
 /** What a key is told by every route that reads, and by every query, as text by call. */
 async function told(key: string, ids: Record<string, string>): Promise<Map<string, string>> {
   const seen = new Map<string, string>();
   const plain = (text: string) => text.replace(/,?"(requestId|lastUsedAt)":"[^"]*"/g, "");
   for (const route of every.routes.filter(({ method, url }) => method === "GET" && !/openai/.test(url))) {
     const got = await every.callBriefly(route, key, ids);
-    seen.set(`GET ${route.url}`, got ? `${got.status} ${plain(got.text)}` : "held");
+    seen.set(`GET ${route.url}`, got ? `${got.status} ${plain(got.text)}` : held);
   }
   const given = (name: string) => ({ id: ids.endpointId })[name] ?? ids[name];
   for (const field of Object.values(schema.getQueryType()?.getFields() ?? {})) {
@@ -58,13 +61,18 @@ describe("What a key cannot see", () => {
     await fill(every.scene, every.scene.admin, "another-thing-of-the-admins");
     await fill(every.scene, (await every.scene.stranger()).caller, "a-third-users");
     const differing: string[] = [];
+    const compared = new Set<string>();
     for (const [name, { key, ids }] of keys) {
       const after = await told(key, ids);
       for (const [call, text] of after) {
         const was = before.get(name)?.get(call);
+        // a route that may hold is left as soon as it does: only what was answered both times can differ
+        if (was === held || text === held) continue;
+        compared.add(call);
         if (was !== text) differing.push(`${name}: ${call}\n  ${was}\n  ${text}`);
       }
     }
     expect(differing).toEqual([]);
+    expect(compared.size).toBeGreaterThan(250);
   });
 });
