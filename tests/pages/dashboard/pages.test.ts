@@ -18,7 +18,7 @@ interface Shown {
 
 /** What else a page shows: something open, a dialog, a visitor who has not signed in. */
 const more: readonly Shown[] = [
-  { name: "Sign in", path: () => "/sign-in", full: "It is kept until you close this tab", key: null },
+  { name: "Sign in", path: () => "/sign-in", full: "An admin makes keys", key: null },
   { name: "No such page", path: () => "/endpoints/a/b/c", full: "There is no such page" },
   { name: "A failed job", path: ({ endpoint, failed }) => `/endpoints/${endpoint}/jobs/${failed}`, full: "Send again" },
   {
