@@ -134,13 +134,13 @@ const keys = createRoute({
 const webhooks = createRoute({
   getParentRoute: () => frame,
   path: "/webhooks",
-  validateSearch: texts("state", "open", "sort", "receiverSort"),
+  validateSearch: texts("state", "endpoint", "open", "sort", "receiverSort"),
   component: lazyRouteComponent(() => import("./pages/webhooks.js"), "Webhooks"),
 });
 const usage = createRoute({
   getParentRoute: () => frame,
   path: "/usage",
-  validateSearch: texts("range", "sort", "podSort", "volumeSort"),
+  validateSearch: texts("range", "since", "until", "by", "sort", "podSort", "volumeSort"),
   component: lazyRouteComponent(() => import("./pages/usage.js"), "Usage"),
 });
 const hosts = createRoute({

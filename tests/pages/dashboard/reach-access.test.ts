@@ -113,6 +113,20 @@ describe("A template that another user shares", () => {
   });
 });
 
+describe("A key that may not do everything", () => {
+  it.each([
+    ["read", "This key may only read"],
+    [{ endpoints: [] as object[] }, "This key is for the jobs of chosen endpoints"],
+  ])("is told so before anything is tried: %j", async (given, words) => {
+    const id = await makeEndpoint(dashboard, tells(), { name: `seen by ${typeof given}` });
+    const scope = typeof given === "string" ? given : { endpoints: [{ id, access: "run" }] };
+    const { key } = await dashboard.api("POST", "/v1/apikeys", { name: "some", scope });
+    const page = await dashboard.visit("/", { key, provoked: /^401 GET/ });
+    await sees(page, words);
+    expect(await violations(page)).toEqual([]);
+  });
+});
+
 describe("The SSH keys of pods", () => {
   it("are kept as they are typed, a line each; what is none is refused with the reason", async () => {
     const kept = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKept me@laptop";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { violations } from "../looks.js";
+import { overflow, violations } from "../looks.js";
 import { makeEndpoint, press, sees, useDashboard } from "./visit.js";
 
 const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off", MILLRACE_STOP_GRACE: "1" });
@@ -53,9 +53,8 @@ describe("A job that is run again", () => {
     await page.getByText("Webhook, policy and storage").click();
     await page.getByLabel("webhook").fill("");
     await press(page, "Run");
-    await sees(page, "waiting");
-    const { requests } = await dashboard.api("GET", `/v2/${idle}/requests`);
-    const again = await dashboard.api("GET", `/v1/endpoints/${idle}/jobs/${requests[0].id}`);
+    const sent = (await page.locator("#watched a").textContent()) ?? "";
+    const again = await dashboard.api("GET", `/v1/endpoints/${idle}/jobs/${sent}`);
     expect(again).toMatchObject({ executionTimeoutMs: 70_000, lowPriority: true });
     expect(again).not.toHaveProperty("webhook");
   });
@@ -124,6 +123,59 @@ describe("What waits and runs", () => {
       .getByRole("row")
       .allTextContents();
     expect(said.length).toBeLessThanOrEqual((await decisions()).length + 1);
+  });
+});
+
+describe("What the catalog offers", () => {
+  it("is chosen by a press, and taken away by another", async () => {
+    const page = await dashboard.visit(`/endpoints/${idle}/settings`);
+    const field = page.getByLabel("gpuTypeIds", { exact: true });
+    const room = page.locator(".field").filter({ has: field });
+    await room.getByRole("button", { name: "Choose from the catalog" }).click();
+    const gpu = room.getByRole("button", { name: /^NVIDIA L4 24 GB/ });
+    await gpu.click();
+    await expect.poll(() => field.inputValue()).toBe("NVIDIA L4");
+    expect(await gpu.getAttribute("aria-pressed")).toBe("true");
+    expect(await violations(page)).toEqual([]);
+    await gpu.click();
+    await expect.poll(() => field.inputValue()).toBe("");
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expect.poll(() => overflow(page)).toBe(0);
+  });
+});
+
+describe("Deliveries", () => {
+  it("are listed of one endpoint", async () => {
+    const hooked = { input: {}, webhook: "http://127.0.0.1:9/of-one" };
+    const ids = [];
+    for (const name of ["first", "second"]) {
+      const id = await makeEndpoint(dashboard, folder, { name });
+      ids.push((await dashboard.api("POST", `/v2/${id}/runsync`, hooked)).id);
+    }
+    const page = await dashboard.visit("/webhooks");
+    for (const id of ids) await sees(page, id);
+    await page.getByLabel("Endpoint", { exact: true }).selectOption("of second");
+    await page.getByText(ids[0]).waitFor({ state: "detached" });
+    await sees(page, ids[1]);
+    expect(page.url()).toContain("endpoint=");
+    expect(await violations(page)).toEqual([]);
+  });
+});
+
+describe("A bill", () => {
+  it("is of chosen days, and by GPU type", async () => {
+    const page = await dashboard.visit("/usage");
+    const read = page.waitForRequest(/billing\/endpoints\?.*grouping=gpuTypeId/);
+    await page.getByRole("button", { name: "by GPU type" }).click();
+    await read;
+    const days = page.waitForRequest(/billing\/endpoints\?.*endTime=2020-01-0[34]/);
+    await page.getByLabel("From").fill("2020-01-01");
+    await page.getByLabel("To").fill("2020-01-03");
+    expect((await days).url()).toMatch(/startTime=20(19-12-31|20-01-01).*bucketSize=hour|bucketSize=hour/);
+    await sees(page, "No workers ran in this time.");
+    expect(await violations(page)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expect.poll(() => overflow(page)).toBe(0);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditPage, User } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { useId } from "react";
+import { Day, timesOf } from "../parts/days.js";
 import { FilterInput } from "../parts/filter-input.js";
 import { Changes } from "../parts/form/changes.js";
 import { Loaded } from "../parts/loaded.js";
@@ -94,35 +94,6 @@ export function Audit() {
     </>
   );
 }
-
-/** From the beginning of one day to the end of another, where this browser is; `until` is exclusive. */
-function timesOf(since: string, until: string): { since?: string; until?: string } {
-  const startOf = (day: string, plusDays: number) => {
-    const [year = 0, month = 0, date = 0] = day.split("-").map(Number);
-    const at = new Date(year, month - 1, date + plusDays);
-    return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
-  };
-  const [from, to] = [since && startOf(since, 0), until && startOf(until, 1)];
-  return { ...(from && { since: from }), ...(to && { until: to }) };
-}
-
-const Day = ({
-  label,
-  value,
-  change,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly change: (day: string) => void;
-}) => {
-  const field = useId();
-  return (
-    <span>
-      <label htmlFor={field}>{label}</label>{" "}
-      <input id={field} type="date" value={value} onChange={({ target }) => change(target.value)} />
-    </span>
-  );
-};
 
 /** Whose changes are listed; there is no choice for whoever sees only their own. */
 function ByUser({ value, change }: { readonly value: string; readonly change: (id: string) => void }) {

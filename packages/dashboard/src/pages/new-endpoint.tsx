@@ -2,6 +2,7 @@ import { type Endpoint, EndpointCreate, type Template } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useId, useState } from "react";
+import { catalogControls } from "../parts/form/catalog.js";
 import { Fields, type InputProps } from "../parts/form/fields.js";
 import { fieldsOf, filled, type Values } from "../parts/form/schema.js";
 import { Loaded } from "../parts/loaded.js";
@@ -78,10 +79,15 @@ function Form({ hasTemplates }: { readonly hasTemplates: boolean }) {
           </p>
         </div>
       )}
-      <Fields fields={firstFields} values={values} change={setValues} controls={{ templateId: TemplateField }} />
+      <Fields
+        fields={firstFields}
+        values={values}
+        change={setValues}
+        controls={{ ...catalogControls, templateId: TemplateField }}
+      />
       <details>
         <summary>Everything else</summary>
-        <Fields fields={otherFields} values={values} change={setValues} />
+        <Fields fields={otherFields} values={values} change={setValues} controls={catalogControls} />
       </details>
       <Trouble error={create.error} />
       <p className="buttons">

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo } from "react";
 import type { Series } from "../parts/chart.js";
+import { Day, timesOf } from "../parts/days.js";
 import { Loaded } from "../parts/loaded.js";
 import { Rows } from "../parts/rows.js";
 import { type Column, Table } from "../parts/table.js";
@@ -19,6 +20,8 @@ interface BillRecord {
   readonly timeBilledMs: number;
   readonly endpointId?: string;
   readonly podId?: string;
+  /** Empty if there was none. */
+  readonly gpuTypeId?: string | null;
 }
 
 /** How far back each choice looks, and in which steps. */
@@ -31,26 +34,50 @@ type Range = keyof typeof ranges;
 const hourMs = 3_600_000;
 const againMs = 60_000;
 
+/** The last day, month or year, in whole hours: the same question has the same answer for a while. */
+function lately(range: string): { startTime: string; bucketSize: string } {
+  const { days, bucketSize } = ranges[range as Range] ?? ranges.month;
+  const now = Math.ceil(Date.now() / hourMs) * hourMs;
+  return { startTime: new Date(now - days * 24 * hourMs).toISOString(), bucketSize };
+}
+
+/** The days that were chosen, in steps that fit them. */
+function periodOf({ since, until }: { since?: string; until?: string }) {
+  const to = until ? Date.parse(until) : Date.now();
+  const days = (to - Date.parse(since ?? new Date(to - 30 * 24 * hourMs).toISOString())) / (24 * hourMs);
+  const bucketSize = days <= 3 ? "hour" : days <= 120 ? "day" : "month";
+  return { ...(since && { startTime: since }), ...(until && { endTime: until }), bucketSize };
+}
+
+const gpuOf = ({ gpuTypeId }: BillRecord): string => gpuTypeId || "no GPU";
+
 /** What ran, for how long, and what it costs. */
 export function Usage() {
-  const { range = "month" } = route.useSearch();
+  const { range = "month", since = "", until = "", by } = route.useSearch();
   const navigate = route.useNavigate();
-  const { days, bucketSize } = ranges[range as Range] ?? ranges.month;
-  // in whole hours: the same question has the same answer for a while
-  const until = Math.ceil(Date.now() / hourMs) * hourMs;
+  const isByGpu = by === "gpu";
+  const chosen = timesOf(since, until);
+  const hasDays = since !== "" || until !== "";
   const period = new URLSearchParams({
-    startTime: new Date(until - days * 24 * hourMs).toISOString(),
-    bucketSize,
+    ...(hasDays ? periodOf(chosen) : lately(range)),
     timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   });
   // it grows as time passes, and nothing happens then
   const again = { refetchInterval: againMs };
   const endpoints = useQuery({
-    ...listQuery<BillRecord>(`/v1/billing/endpoints?${period}&grouping=endpointId`),
+    ...listQuery<BillRecord>(`/v1/billing/endpoints?${period}&grouping=${isByGpu ? "gpuTypeId" : "endpointId"}`),
     ...again,
   });
-  const pods = useQuery({ ...listQuery<BillRecord>(`/v1/billing/pods?${period}&grouping=podId`), ...again });
+  const pods = useQuery({
+    ...listQuery<BillRecord>(`/v1/billing/pods?${period}&grouping=${isByGpu ? "gpuTypeId" : "podId"}`),
+    ...again,
+  });
   const volumes = useQuery({ ...listQuery<VolumeRecord>(`/v1/billing/networkvolumes?${period}`), ...again });
+  function choose(days: { since?: string; until?: string }) {
+    const next = { since, until, ...days };
+    const filled = Object.fromEntries(Object.entries(next).filter(([, day]) => day !== ""));
+    void navigate({ search: ({ since: _, until: __, ...others }) => ({ ...others, ...filled }) });
+  }
   return (
     <>
       <title>Usage · Millrace</title>
@@ -62,24 +89,40 @@ export function Usage() {
               key={each}
               type="button"
               className="chip"
-              aria-pressed={range === each}
-              onClick={() => void navigate({ search: (others) => ({ ...others, range: each }) })}
+              aria-pressed={!hasDays && range === each}
+              onClick={() =>
+                void navigate({ search: ({ since: _, until: __, ...others }) => ({ ...others, range: each }) })
+              }
             >
               last {each}
             </button>
           ))}
+          <Day label="From" value={since} change={(day) => choose({ since: day })} />
+          <Day label="To" value={until} change={(day) => choose({ until: day })} />
+          <button
+            type="button"
+            className="chip"
+            aria-pressed={isByGpu}
+            onClick={() =>
+              void navigate({ search: ({ by: _, ...others }) => ({ ...others, ...(!isByGpu && { by: "gpu" }) }) })
+            }
+          >
+            by GPU type
+          </button>
         </p>
       </header>
       <section aria-labelledby="of-endpoints">
         <h2 id="of-endpoints">Endpoints</h2>
         <Loaded query={endpoints} what="The bill of endpoints" columns={3}>
-          {(records) => <Bill records={records} idOf={({ endpointId }) => endpointId ?? ""} what="workers" />}
+          {(records) => (
+            <Bill records={records} idOf={isByGpu ? gpuOf : ({ endpointId }) => endpointId ?? ""} what="workers" />
+          )}
         </Loaded>
       </section>
       <section aria-labelledby="of-pods">
         <h2 id="of-pods">Pods</h2>
         <Loaded query={pods} what="The bill of pods" columns={3}>
-          {(records) => <Bill records={records} idOf={({ podId }) => podId ?? ""} what="pods" />}
+          {(records) => <Bill records={records} idOf={isByGpu ? gpuOf : ({ podId }) => podId ?? ""} what="pods" />}
         </Loaded>
       </section>
       <section aria-labelledby="of-volumes">
@@ -146,7 +189,7 @@ function Bill({
   const names = new Map(([...endpoints, ...pods] as Pick<Endpoint, "id" | "name">[]).map(({ id, name }) => [id, name]));
   const lines = Object.entries(Object.groupBy(records, idOf)).map(([id, all = []]) => ({
     id,
-    name: names.get(id) ?? `${id} (deleted)`,
+    name: names.get(id) ?? (all[0]?.gpuTypeId === undefined ? `${id} (deleted)` : id),
     ms: all.reduce((sum, { timeBilledMs }) => sum + timeBilledMs, 0),
     amount: all.reduce((sum, { amount }) => sum + amount, 0),
   }));

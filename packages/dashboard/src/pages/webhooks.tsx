@@ -7,7 +7,7 @@ import { arrayPages, More, usePages } from "../parts/pages.js";
 import { Attempts } from "../parts/story/attempts.js";
 import { type Column, Table } from "../parts/table.js";
 import { Ago } from "../parts/times.js";
-import { type Delivery, deliveryQuery, pageQuery } from "../queries.js";
+import { type Delivery, deliveryQuery, endpointsQuery, pageQuery } from "../queries.js";
 import { send } from "../session.js";
 
 const route = getRouteApi("/frame/webhooks");
@@ -28,7 +28,7 @@ const pageRows = 100;
 
 /** Where webhooks go, how that went, and what signs them. */
 export function Webhooks() {
-  const { state, open } = route.useSearch();
+  const { state, endpoint, open } = route.useSearch();
   const navigate = route.useNavigate();
   const receivers = usePages({
     key: ["receivers"],
@@ -37,7 +37,11 @@ export function Webhooks() {
   });
   const deliveries = usePages({
     key: ["deliveries", "all"],
-    path: `/v1/webhooks/deliveries?limit=${pageRows}${state ? `&state=${state}` : ""}`,
+    path: `/v1/webhooks/deliveries?${new URLSearchParams({
+      limit: String(pageRows),
+      ...(state && { state }),
+      ...(endpoint && { endpointId: endpoint }),
+    })}`,
     ...arrayPages<Delivery>(pageRows, ({ id }) => `before=${id}`),
   });
   const secret = useQuery(pageQuery<{ readonly secret?: string }>("/v1/webhooks/secret"));
@@ -91,6 +95,14 @@ export function Webhooks() {
               {each}
             </button>
           ))}
+          <OfEndpoint
+            value={endpoint}
+            change={(id) =>
+              void navigate({
+                search: ({ endpoint: _, open: __, ...others }) => ({ ...others, ...(id && { endpoint: id }) }),
+              })
+            }
+          />
         </p>
         <Loaded query={deliveries} what="The deliveries" columns={5}>
           {(all) =>
@@ -117,6 +129,28 @@ export function Webhooks() {
         )}
       </section>
     </>
+  );
+}
+
+/** Whose jobs' deliveries are listed. */
+function OfEndpoint({
+  value = "",
+  change,
+}: {
+  readonly value: string | undefined;
+  readonly change: (id: string) => void;
+}) {
+  const { data: endpoints = [] } = useQuery(endpointsQuery);
+  return (
+    <select aria-label="Endpoint" value={value} onChange={({ target }) => change(target.value)}>
+      <option value="">of all endpoints</option>
+      {value !== "" && !endpoints.some(({ id }) => id === value) && <option value={value}>{value}</option>}
+      {endpoints.map(({ id, name }) => (
+        <option key={id} value={id}>
+          of {name || id}
+        </option>
+      ))}
+    </select>
   );
 }
 

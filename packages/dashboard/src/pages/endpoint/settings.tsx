@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { Confirm } from "../../parts/confirm.js";
+import { catalogControls } from "../../parts/form/catalog.js";
 import { Changes } from "../../parts/form/changes.js";
 import { Fields } from "../../parts/form/fields.js";
 import { changesOf, fieldsOf, type Values } from "../../parts/form/schema.js";
@@ -69,7 +70,7 @@ function Form({ endpoint }: { readonly endpoint: Endpoint }) {
         save.run();
       }}
     >
-      <Fields key={round} fields={fields} values={values} change={setValues} />
+      <Fields key={round} fields={fields} values={values} change={setValues} controls={catalogControls} />
       <div className="save">
         {isOld && !save.isBusy && (
           <p role="status" className="note">

@@ -15,6 +15,7 @@ import {
   VolumeUpdate,
 } from "@millrace/api";
 import { Action } from "../../parts/action.js";
+import { catalogControls } from "../../parts/form/catalog.js";
 import { Log } from "../../parts/story/log.js";
 import { Ago } from "../../parts/times.js";
 import { send } from "../../session.js";
@@ -98,6 +99,7 @@ const pods: Noun<Pod> = {
   ),
   create: { schema: PodCreate },
   update: { schema: PodUpdate },
+  controls: catalogControls,
   loss: ({ volumeInGb }) =>
     `Its container ends${volumeInGb > 0 ? `, and its own volume of ${volumeInGb} GB is deleted` : ""}.`,
   Actions: ({ resource: { id, actions } }) =>

@@ -69,7 +69,8 @@ function boundsOf({ minimum, maximum }: Field): string {
   return minimum === undefined ? "" : ` At least ${minimum}.`;
 }
 
-function Input({ field, value, change, id, help }: InputProps) {
+/** The usual control of a field. */
+export function Input({ field, value, change, id, help }: InputProps) {
   const shared = { id, "aria-describedby": help, required: field.isRequired };
   const text = value === undefined || value === null ? "" : String(value);
   switch (field.kind) {

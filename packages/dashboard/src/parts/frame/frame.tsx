@@ -7,6 +7,7 @@ import { endpointsQuery, type Seen } from "../../queries.js";
 import { signOut } from "../../session.js";
 import { Dot } from "../dot.js";
 import { Saves } from "../saves.js";
+import { KeyNote } from "./key-note.js";
 import { Mark } from "./mark.js";
 import { Palette } from "./palette.js";
 import { ThemeButton } from "./theme.js";
@@ -110,6 +111,7 @@ export function Frame() {
             Live updates are disconnected. This page refreshes every few seconds.
           </p>
         )}
+        <KeyNote />
         <Saves>
           <Outlet />
         </Saves>

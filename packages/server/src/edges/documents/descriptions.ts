@@ -129,7 +129,7 @@ owns. A transfer beyond the new owner's quotas is refused with the numbers. Its 
   CreateApiKey:
     "The key's text is shown this once: only its hash is stored. An admin may make keys for other users (`userId`).",
   ListApiKeys: "With first characters, scope, expiry and last use. An admin may ask for another user's (`userId`).",
-  GetApiKey: "First characters, scope, expiry and last use.",
+  GetApiKey: "First characters, scope, expiry and last use. With the id `self`, of the key that asks: every key may.",
   UpdateApiKey:
     "Takes effect within 5 s on every server, also on open waits and streams. The bootstrap key cannot be limited.",
   DeleteApiKey:

@@ -37,6 +37,21 @@ describe("An API key", () => {
     expect((await rename(key)).status).toBe(200);
   });
 
+  it.each([
+    ["read", "read"],
+    ["all", "all"],
+  ])("tells itself what it may do: %s", async (_, scope) => {
+    const { key, ...shown } = await newKey({ scope });
+    expect(await made(http.get("/v1/apikeys/self", { key }))).toEqual({ ...shown, lastUsedAt: expect.any(String) });
+  });
+
+  it("of chosen endpoints tells itself which they are, and nothing of other keys", async () => {
+    const scope = { endpoints: [{ id: endpoint.id, access: "read" }] };
+    const { key, id } = await newKey({ scope });
+    expect(await made(http.get("/v1/apikeys/self", { key }))).toMatchObject({ id, scope });
+    expect((await http.get(`/v1/apikeys/${id}`, { key })).status).toBe(401);
+  });
+
   it("of a scope does what the scope allows, which may be changed", async () => {
     const other = await scene.endpoint({ name: "other" });
     const { key, id } = await newKey({ scope: { endpoints: [{ id: endpoint.id, access: "read" }] } });

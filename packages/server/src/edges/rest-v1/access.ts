@@ -6,9 +6,9 @@ import {
   createKey,
   deleteKey,
   keysOf,
-  ownKey,
   rotateKey,
   showKeys,
+  shownKey,
   updateKey,
 } from "../../operations/access/save-key.js";
 import {
@@ -133,7 +133,7 @@ export function accessReads(app: FastifyInstance, parts: Parts): void {
   app.get(
     key,
     doc("Show an API key, without its text", keys, api.ApiKey, { params: params("keyId") }),
-    async (request) => shown(parts, ownKey(parts, request.caller, idOf(request, "keyId"))),
+    async (request) => shown(parts, shownKey(parts, request.caller, idOf(request, "keyId"))),
   );
   app.delete(key, deletion("Revoke an API key", keys, "keyId"), async (request, reply) => {
     await deleteKey(parts, request.caller, idOf(request, "keyId"));

@@ -28,8 +28,16 @@ export interface KeyInput {
   readonly expiresAt?: string | null;
 }
 
+/** The id by which each key may read itself. */
+const itself = "self";
+
+/** The key that a caller asks for: itself, or one that it may see. */
+export function shownKey(needs: Needs<"registry">, caller: ApiKey, id: string): ApiKey {
+  return id === itself ? caller : ownKey(needs, caller, id);
+}
+
 /** The caller's own key or, for an admin, any user's key. Another user's key is refused exactly like an unknown key. */
-export function ownKey({ registry }: Needs<"registry">, caller: ApiKey, id: string): ApiKey {
+function ownKey({ registry }: Needs<"registry">, caller: ApiKey, id: string): ApiKey {
   seesMore(caller, "users and keys");
   const key = registry.keyById(id);
   if (!key || (key.ownerNo !== caller.ownerNo && !caller.isAdmin)) {
