@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { json as jsonIn } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { call, journal, makeEndpoint, startServer, type TestServer, until } from "../harness.js";
-import { millrace, toServer } from "./millrace.js";
+import { millraceHere, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -25,7 +25,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (...words: string[]) => millrace(words, { env: toServer(server), folder });
+const run = (...words: string[]) => millraceHere(words, { env: toServer(server), folder });
 const json = async (...words: string[]) => {
   const ended = await run(...words, "--json");
   expect(ended).toMatchObject({ exit: 0, err: "" });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { millrace, startMillrace, startOnTerminal, toServer } from "./millrace.js";
+import { millrace, millraceHere, startMillrace, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 const undos: (() => unknown)[] = [];
@@ -16,7 +16,7 @@ afterAll(async () => {
   for (const undo of undos) await undo();
 });
 
-const run = (...words: string[]) => millrace(words, { env: toServer(server) });
+const run = (...words: string[]) => millraceHere(words, { env: toServer(server) });
 const json = async (...words: string[]) => JSON.parse((await run(...words, "--json")).out);
 
 it("millrace logs prints what workers print, of one job or all, and follows it", async (test) => {

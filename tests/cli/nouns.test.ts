@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { call, startServer, type TestServer, until } from "../harness.js";
-import { millrace, startOnTerminal, toServer } from "./millrace.js";
+import { millraceHere, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 const ending = { onTestFinished: (undo: () => unknown) => onTestFinished(async () => void (await undo())) };
-const run = (words: string[], input = "") => millrace(words, { env: toServer(server), folder, input });
+const run = (words: string[], input = "") => millraceHere(words, { env: toServer(server), folder, input });
 const json = async (...words: string[]) => {
   const ended = await run([...words, "--json"]);
   expect(ended).toMatchObject({ exit: 0, err: "" });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer } from "../harness.js";
-import { millrace, toServer } from "./millrace.js";
+import { millraceHere, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 const run = (words: string[], key = server.key) =>
-  millrace(words, { env: { ...toServer(server), MILLRACE_API_KEY: key }, folder });
+  millraceHere(words, { env: { ...toServer(server), MILLRACE_API_KEY: key }, folder });
 const json = async (words: string[], key?: string) => {
   const ended = await run([...words, "--json"], key);
   expect(ended).toMatchObject({ exit: 0, err: "" });

@@ -55,7 +55,11 @@ describe("A job whose handler only prints, and returns nothing", () => {
   it("shows what its worker printed while it ran, and an empty list as one", async () => {
     const printer = dashboard.handler("export default ({ say }) => console.log('said ' + say) ?? [];");
     const endpoint = await makeEndpoint(dashboard, printer, { name: "prints", workersMax: 1, idleTimeout: 60 });
-    const run = (say: string) => dashboard.api("POST", `/v2/${endpoint}/runsync?wait=60000`, { input: { say } });
+    const run = async (say: string) => {
+      const job = await dashboard.api("POST", `/v2/${endpoint}/runsync?wait=60000`, { input: { say } });
+      await new Promise((resolve) => setTimeout(resolve, 1_500)); // what follows within a second is shown, too
+      return job;
+    };
     await run("before");
     const { id } = await run("this");
     await run("after");

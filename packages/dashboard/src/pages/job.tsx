@@ -96,11 +96,11 @@ function Story({ endpointId, job, story }: StoryProps) {
 function JobLog({ story, isOver }: { readonly story: JobStory; readonly isOver: boolean }) {
   const { workerId, takenAt, finishedAt } = story;
   if (workerId === undefined || takenAt === undefined) return <p className="note">No worker has taken it yet.</p>;
-  const times = new URLSearchParams({ since: takenAt, ...(finishedAt && { until: momentAfter(finishedAt) }) });
+  const times = new URLSearchParams({ since: takenAt, ...(finishedAt && { until: lastWordsAt(finishedAt) }) });
   return (
     <>
       <p className="note">
-        What its worker printed from the start of the job to its end, also for other jobs that it ran meanwhile.
+        What its worker printed from the start of the job until a second after its end, also for other jobs.
       </p>
       <Log
         key={`${workerId} ${takenAt}`}
@@ -112,8 +112,8 @@ function JobLog({ story, isOver }: { readonly story: JobStory; readonly isOver: 
   );
 }
 
-/** A time is in whole milliseconds, and what is printed in the same one counts. */
-const momentAfter = (at: string): string => new Date(Date.parse(at) + 1).toISOString();
+/** A line has the time at which it is read from the worker, which may be after the job's result has come. */
+const lastWordsAt = (finishedAt: string): string => new Date(Date.parse(finishedAt) + 1_000).toISOString();
 
 function Acts({ endpointId, job, story }: StoryProps) {
   const isOver = isFinal(job.status);

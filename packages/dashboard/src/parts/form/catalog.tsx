@@ -24,6 +24,9 @@ function CatalogList<Reply>({ path, offersIn, ...input }: CatalogProps<Reply>) {
   const [isOpen, setOpen] = useState(false);
   const query = useQuery({ ...pageQuery<Reply>(path), enabled: isOpen });
   const chosen = Array.isArray(input.value) ? (input.value as string[]) : [];
+  const offers = query.data ? freeFirst(offersIn(query.data)) : [];
+  // where all are free, or none, that tells nothing of any: a machine without GPUs has a place for each type
+  const isTold = new Set(offers.map(({ availability }) => isFree(availability))).size > 1;
   const turn = (id: string) =>
     input.change(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id]);
   return (
@@ -35,14 +38,14 @@ function CatalogList<Reply>({ path, offersIn, ...input }: CatalogProps<Reply>) {
         </button>
       </p>
       <Trouble error={isOpen ? query.error : undefined} />
-      {isOpen && query.data && (
+      {isOpen && offers.length > 0 && (
         <p className="filters">
-          {freeFirst(offersIn(query.data)).map(({ id, about, availability }) => (
+          {offers.map(({ id, about, availability }) => (
             <button key={id} type="button" className="chip" aria-pressed={chosen.includes(id)} onClick={() => turn(id)}>
               {id}{" "}
               <span className="note">
                 {about}
-                {isFree(availability) && ", free now"}
+                {isTold && isFree(availability) && ", free now"}
               </span>
             </button>
           ))}
