@@ -90,7 +90,7 @@ export class News {
     else this.#changes.set(ownerNo, { count: 1, at });
   }
 
-  /** How much has changed at this server, for the other servers: of those owners alone of whom anything has lately. */
+  /** How much has changed at this server, for the other servers: only owners with recent changes are in it. */
   get changes(): ChangesByOwner {
     const since = this.#clock.now() - limits.leaseMs;
     const lately = [...this.#changes].filter(([, { at }]) => at >= since);
@@ -98,8 +98,8 @@ export class News {
   }
 
   /**
-   * Learns, about once a second, how much has changed at each other server. Owners of whom more has are told that much
-   * has changed, though not again within a few seconds.
+   * Learns, about once a second, how much has changed at each other server. An owner whose count has grown is told that
+   * much has changed, but not again within a few seconds.
    */
   hearElsewhere(changes: ReadonlyMap<number, ChangesByOwner>): void {
     const known = this.#elsewhere;

@@ -138,7 +138,7 @@ describe("A user", () => {
       await look();
     });
 
-    it("leaves a record of what was given to whom, and of each key that ended", async () => {
+    it("records which resources went to which user, and each key that ended", async () => {
       const { id: keyId } = await newKey({ name: "another", userId: user.id });
       const template = (await made(http.get("/v1/templates", { key })))[0];
       const heir = await newUser("heir");

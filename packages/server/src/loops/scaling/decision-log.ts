@@ -4,6 +4,7 @@ import type { Plan } from "../../domain/scaling/scaling.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../../operations/needs.js";
 
+/** The decision that was recorded last, which goes on. */
 interface Last {
   readonly outcome: string;
   readonly reason: string;
@@ -13,7 +14,8 @@ interface Last {
   times: number;
 }
 
-interface Noted {
+/** What is remembered of one endpoint. */
+interface History {
   last?: Last;
   /** How many more changes of the demand alone may be recorded now, and since when that holds. */
   budget: number;
@@ -25,7 +27,7 @@ interface Noted {
 /** The scaler's record of what it decided: "why did it (not) scale?", and what waited and ran meanwhile. */
 export class DecisionLog {
   readonly #needs: Needs<"decisions" | "emit">;
-  readonly #byEndpoint = new Map<number, Noted>();
+  readonly #byEndpoint = new Map<number, History>();
 
   constructor(needs: Needs<"decisions" | "emit">) {
     this.#needs = needs;
@@ -38,20 +40,20 @@ export class DecisionLog {
    */
   async record(endpoint: Endpoint, inputs: ScaleInputs, decided: Plan): Promise<number | undefined> {
     const { outcome, reason } = decided;
-    const noted = this.#of(endpoint.no, inputs.now);
-    const { last } = noted;
+    const history = this.#of(endpoint.no, inputs.now);
+    const { last } = history;
     const seen = seenIn(inputs);
     const isSame = last?.outcome === outcome && last.reason === reason;
-    const isLeftOut = isSame && last.seen !== seen && noted.budget < 1;
+    const isLeftOut = isSame && last.seen !== seen && history.budget < 1;
     if (isSame && (last.seen === seen || isLeftOut)) {
       last.times++;
       last.untilAt = inputs.now;
     } else {
-      if (isSame) noted.budget--;
+      if (isSame) history.budget--;
       this.#append(endpoint, inputs, decided, { outcome, reason, seen, untilAt: inputs.now, times: 1 });
     }
-    await store(noted);
-    return isLeftOut ? noted.budgetAt + limits.decisionNoteMs : undefined;
+    await store(history);
+    return isLeftOut ? history.budgetAt + limits.decisionNoteMs : undefined;
   }
 
   /** Forgets an endpoint. */
@@ -59,29 +61,29 @@ export class DecisionLog {
     this.#byEndpoint.delete(endpointNo);
   }
 
-  #of(endpointNo: number, now: number): Noted {
-    const noted = this.#byEndpoint.get(endpointNo) ?? {
+  #of(endpointNo: number, now: number): History {
+    const history = this.#byEndpoint.get(endpointNo) ?? {
       budget: limits.decisionsNotedAtOnce,
       budgetAt: now,
       unstored: [],
     };
-    this.#byEndpoint.set(endpointNo, noted);
-    const more = Math.floor((now - noted.budgetAt) / limits.decisionNoteMs);
+    this.#byEndpoint.set(endpointNo, history);
+    const more = Math.floor((now - history.budgetAt) / limits.decisionNoteMs);
     if (more > 0) {
-      noted.budget = Math.min(limits.decisionsNotedAtOnce, noted.budget + more);
-      noted.budgetAt += more * limits.decisionNoteMs;
+      history.budget = Math.min(limits.decisionsNotedAtOnce, history.budget + more);
+      history.budgetAt += more * limits.decisionNoteMs;
     }
-    return noted;
+    return history;
   }
 
   #append({ no, id }: Endpoint, inputs: ScaleInputs, decided: Plan, present: Last): void {
     const { outcome, reason, start, resume, pause, close, stop } = decided;
-    const noted = this.#of(no, inputs.now);
-    const ended = noted.last;
-    noted.last = present;
-    noted.unstored = noted.unstored.slice(-limits.decisionsUnstoredMax);
+    const history = this.#of(no, inputs.now);
+    const ended = history.last;
+    history.last = present;
+    history.unstored = history.unstored.slice(-limits.decisionsUnstoredMax);
     const decision = { at: inputs.now, inputs: shownOf(inputs), outcome, reason };
-    noted.unstored.push(() => this.#needs.decisions.record({ endpointNo: no, decision, ...(ended && { ended }) }));
+    history.unstored.push(() => this.#needs.decisions.record({ endpointNo: no, decision, ...(ended && { ended }) }));
     const changes = start + resume.length + pause.length + close.length + stop.length > 0;
     if (changes) this.#needs.emit({ type: "endpoint.scaled", endpointId: id, outcome, reason });
   }
@@ -100,7 +102,7 @@ function shownOf(inputs: ScaleInputs): string {
 }
 
 /** Stores decisions in order. A decision that cannot be stored now is stored after the next look. */
-async function store({ unstored }: Noted): Promise<void> {
+async function store({ unstored }: History): Promise<void> {
   for (let next = unstored[0]; next; next = unstored[0]) {
     await next();
     unstored.shift();

@@ -44,7 +44,7 @@ export async function readAudit(
   return { entries: found, lookedTo: beforeNo };
 }
 
-/** Users whom the caller may ask about. What a deleted user did is kept longer than the user. */
+/** Whose changes the caller may read. An admin may name a deleted user: the changes are kept longer than the user. */
 function whoseChanges(
   { registry }: Needs<"registry">,
   caller: ApiKey,

@@ -40,7 +40,7 @@ export async function* containerLogs(
 ): AsyncGenerator<readonly LogLine[]> {
   const isWanted = wantedBy(query);
   const lines = new EngineLines(contained);
-  // its last lines may be others than the last of those that are wanted
+  // the last lines are not always the last that are wanted: if some are left out, all are read
   const isWhole = query.jobId === undefined && query.untilUs === undefined;
   const tail = isWhole ? query.tail && query.tail + limits.logBurstLines : undefined;
   const since = lines.sinceOf(query.sinceUs);
