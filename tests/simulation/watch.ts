@@ -1,4 +1,4 @@
-import { needOf } from "../../packages/server/src/domain/workers/placement.js";
+import { needOf } from "../../packages/server/src/domain/workers/need.js";
 import { isThrottled, type Worker } from "../../packages/server/src/domain/workers/worker.js";
 import { type Fleet, isOpen, isWaiting, type KnownRow, workingVersion } from "./fleet.js";
 import type { Ledger } from "./ledger.js";

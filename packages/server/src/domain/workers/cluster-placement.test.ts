@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Full } from "./cluster-placement.js";
 import { place } from "./placement.js";
 import { anywhere, given, gpu, holds, host, need } from "./placement-fixture.js";
 
@@ -78,11 +79,37 @@ describe("A worker's place with a cluster beside the machines", () => {
     expect(wants(["NVIDIA H200"], 1)).toMatchObject({ hostNo: 8 });
     // what had no room comes later, but before what is known to lack the GPUs
     const a40 = need({ ...image, gpuTypes: ["NVIDIA A40"] });
-    expect(place(a40, known, { ...anywhere, fullClusters: [9] }, [])).toMatchObject({ hostNo: 9 });
-    expect(at({ fullClusters: [8] })).toMatchObject({ hostNo: 9 });
+    expect(
+      place(a40, known, { ...anywhere, full: [{ hostNo: 9, cpus: undefined, memoryMib: 16_384 }] }, []),
+    ).toMatchObject({ hostNo: 9 });
+    expect(at({ full: [{ hostNo: 8, cpus: undefined, memoryMib: 16_384 }] })).toMatchObject({ hostNo: 9 });
     // no node has a label that names its GPUs
     const [, ...others] = known;
     expect(place(a40, [named(8, "one", { gpuTypes: [] }), ...others], anywhere, [])).toMatchObject({ hostNo: 8 });
+  });
+
+  it("is asked for the first size that it has not been found full for, in any cluster", () => {
+    const hosts = [8, 9].map((no) => ({ ...cluster, no, cluster: { ...memory, name: `cluster ${no}` } }));
+    const [large, small] = [
+      { cpus: 16, memoryMib: 65_536 },
+      { cpus: 2, memoryMib: 4_096 },
+    ];
+    const found = (full: readonly Full[]) => {
+      const at = place(
+        need({ ...image, gpuCount: 0, shares: [large, small] }),
+        hosts,
+        { ...anywhere, clusters: [8, 9], full },
+        [],
+      );
+      return "hostNo" in at ? [at.hostNo, at.resources.cpus] : at.lacks;
+    };
+    const full = [8, 9].flatMap((hostNo) => [large, small].map((size) => ({ hostNo, ...size })));
+    const [largeAt8, smallAt8, largeAt9] = full as [Full, Full, Full];
+    expect(found([])).toEqual([8, 16]);
+    expect(found([largeAt8])).toEqual([9, 16]);
+    expect(found([largeAt8, largeAt9])).toEqual([8, 2]);
+    expect(found([largeAt8, largeAt9, smallAt8])).toEqual([9, 2]);
+    expect(found(full)).toEqual([8, 16]);
   });
 
   it("is a machine for a directory that none may run, so that its start says why", () => {

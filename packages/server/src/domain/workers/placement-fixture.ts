@@ -1,7 +1,8 @@
 import { plainHost } from "../../testing/facts-fixture.js";
 import type { Gpu } from "../hosts/gpu.js";
 import type { HostView } from "../hosts/host.js";
-import type { Holding, Need, place, Where } from "./placement.js";
+import type { Need } from "./need.js";
+import type { Holding, place, Where } from "./placement.js";
 
 export const anywhere: Where = { locations: "", dataCenterIds: [], places: ["machines", "cluster"] };
 export const gpu = (id: string, name = "NVIDIA L4"): Gpu => ({ id, index: 0, name, memoryMib: 23_034, driver: "570" });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type EndpointSettings, endpointDefaults } from "../endpoints/endpoint.js";
 import type { HostView } from "../hosts/host.js";
-import { type Holding, type Need, needOf, place } from "./placement.js";
+import { type Need, needOf } from "./need.js";
+import { type Holding, place } from "./placement.js";
 import { anywhere, given, gpu, holds, host, need } from "./placement-fixture.js";
 
 describe("A worker's place", () => {

@@ -1,43 +1,18 @@
-import type { EndpointSettings } from "../endpoints/endpoint.js";
-import type { Source } from "../endpoints/template.js";
-import { gbPerCpu, readInstance } from "../hosts/cpu.js";
-import { cudaOf, neededCuda, supportsCuda } from "../hosts/cuda.js";
-import { type Gpu, isSameType, untoldGpu } from "../hosts/gpu.js";
+import { cudaOf, supportsCuda } from "../hosts/cuda.js";
+import { type Gpu, isSameType } from "../hosts/gpu.js";
 import {
-  type ClusterGpus,
   type HostView,
   isInPlace,
   isLargeEnough,
   isThere,
-  type LeastSize,
   lackingSize,
   sizeText,
   type WantedLocations,
 } from "../hosts/host.js";
-import { type WantedPlace, wantedCluster } from "../hosts/place.js";
+import type { WantedPlace } from "../hosts/place.js";
+import { type ClusterOrder, inCluster, lackingCluster } from "./cluster-placement.js";
+import { type Need, shareText } from "./need.js";
 import type { Resources } from "./worker.js";
-
-/** What a worker needs for its exclusive use. */
-export interface Need {
-  /** Undefined if there is only one host: the failed start on that host says why it cannot run the worker. */
-  readonly source: Source | undefined;
-  readonly gpuCount: number;
-  /** In order of preference; empty allows any. */
-  readonly gpuTypes: readonly string[];
-  /** The CUDA version that its GPUs' driver must support. */
-  readonly cuda?: string | undefined;
-  /** What its machine must have; the worker holds none of it. */
-  readonly least?: LeastSize | undefined;
-  /** CPU and memory, in order of preference; at least one. */
-  readonly shares: readonly Share[];
-}
-
-/** A share of a machine. */
-export interface Share {
-  /** Virtual processors; undefined if they are not counted. */
-  readonly cpus: number | undefined;
-  readonly memoryMib: number | undefined;
-}
 
 /** The resources that a worker holds on its host. */
 export interface Holding {
@@ -57,44 +32,10 @@ export type Placement =
   /** Nothing fits: why, and which paused workers would have to make room. */
   | { readonly lacks: string; readonly giveWay: readonly number[] };
 
-/** What a worker with these settings needs. */
-export function needOf(settings: EndpointSettings, source?: Source): Need {
-  if (settings.computeType === "CPU") return { source, gpuCount: 0, gpuTypes: [], shares: sharesOf(settings) };
-  const shares = [{ cpus: undefined, memoryMib: undefined }];
-  const { gpuCount, gpuTypeIds: gpuTypes } = settings;
-  return { source, gpuCount, gpuTypes, cuda: neededCuda(settings), least: leastOf(settings), shares };
-}
-
-/** The machine that a pod asks for: the minimums for each GPU count for all of its GPUs. */
-function leastOf({ pod, gpuCount }: EndpointSettings): LeastSize | undefined {
-  if (pod?.least === undefined) return undefined;
-  const { vcpuCount, memoryInGb, vcpuPerGpu, memoryInGbPerGpu } = pod.least;
-  return {
-    cpus: Math.max(vcpuCount, vcpuPerGpu * gpuCount),
-    memoryGb: Math.max(memoryInGb, memoryInGbPerGpu * gpuCount),
-  };
-}
-
-/** An instance such as cpu3g-2-8 has 2 processors and 8 GB; a flavour such as cpu3g gives each of `vcpuCount` 4 GB. */
-function sharesOf({ instanceIds, vcpuCount, cpuFlavorIds = [] }: EndpointSettings): Share[] {
-  const instances = instanceIds.flatMap((id) => {
-    const instance = readInstance(id);
-    return instance ? [{ cpus: instance.cpus, memoryMib: instance.memoryGb * 1_024 }] : [];
-  });
-  if (instances.length > 0) return instances;
-  const flavors = cpuFlavorIds.flatMap((id) => gbPerCpu(id) ?? []);
-  if (vcpuCount === undefined || flavors.length === 0) return [{ cpus: vcpuCount, memoryMib: undefined }];
-  return flavors.map((perCpu) => ({ cpus: vcpuCount, memoryMib: vcpuCount * perCpu * 1_024 }));
-}
-
 /** Where a worker may run. */
-export interface Where extends WantedLocations {
+export interface Where extends WantedLocations, ClusterOrder {
   /** In order of preference. */
   readonly places: readonly WantedPlace[];
-  /** The numbers of clusters in order of preference; others come after them. */
-  readonly clusters?: readonly number[];
-  /** Those that have had no room lately: they come after those that may have some. */
-  readonly fullClusters?: readonly number[];
 }
 
 /**
@@ -108,8 +49,7 @@ export function place(need: Need, hosts: readonly HostView[], where: Where, hold
   const fitting = able.length > 0 ? able : inPlace.filter(({ cluster }) => !cluster);
   if (fitting.length === 0 && !where.places.includes("machines"))
     return { lacks: lackingCluster(inPlace, where.places), giveWay: [] };
-  const cluster = clustersFor(need, fitting, where)[0];
-  const elsewhere = cluster && inCluster(need, cluster);
+  const elsewhere = inCluster(need, fitting, where);
   if (elsewhere && where.places[0] !== "machines") return elsewhere;
   const machines = fitting.filter(({ cluster }) => !cluster);
   // a host that does not enforce GPUs is used only if none does
@@ -136,43 +76,6 @@ export function place(need: Need, hosts: readonly HostView[], where: Where, hold
     return { lacks, giveWay: chosen.map(({ workerNo }) => workerNo) };
   }
   return elsewhere ?? { lacks, giveWay: [] };
-}
-
-/** The clusters among these hosts, the best first: one that is known to have no GPUs of these types may still add some. */
-function clustersFor(need: Need, hosts: readonly HostView[], { clusters = [], fullClusters = [] }: Where): HostView[] {
-  const rank = ({ no }: HostView) => (clusters.includes(no) ? clusters.indexOf(no) : clusters.length);
-  const full = ({ no }: HostView) => Number(fullClusters.includes(no));
-  const lacks = ({ cluster }: HostView) => Number(need.gpuCount > 0 && !mayHave(need, cluster?.gpuTypes ?? []));
-  return hosts
-    .filter(({ cluster }) => cluster)
-    .sort((a, b) => lacks(a) - lacks(b) || full(a) - full(b) || rank(a) - rank(b) || a.no - b.no);
-}
-
-/** If no type is known, nothing is: the nodes may have no label that would name one. */
-const mayHave = ({ gpuCount, gpuTypes }: Need, there: readonly ClusterGpus[]): boolean =>
-  there.length === 0 ||
-  there.some(
-    ({ name, atOneNode }) =>
-      atOneNode >= gpuCount && (gpuTypes.length === 0 || gpuTypes.some((type) => isSameType(name, type))),
-  );
-
-/** A cluster's own scheduler finds room and GPUs, or says what it lacks. */
-function inCluster(need: Need, { no, cluster }: HostView): Placement | undefined {
-  const [share] = need.shares;
-  if (!cluster || !share) return undefined;
-  const name = need.gpuTypes[0] ?? "GPU";
-  const gpus = Array.from({ length: need.gpuCount }, () => ({ id: untoldGpu, name }));
-  const usualMib = need.gpuCount > 0 ? need.gpuCount * cluster.gpuMemoryMib : cluster.memoryMib;
-  // a node has room for what a pod asks for, so the minimum is asked for
-  const memoryMib = Math.max(share.memoryMib ?? usualMib, (need.least?.memoryGb ?? 0) * 1_024);
-  return { hostNo: no, resources: { gpus, cpus: share.cpus ?? (need.least?.cpus || undefined), memoryMib } };
-}
-
-function lackingCluster(clusters: readonly HostView[], [place = "cluster"]: Where["places"]): string {
-  const name = wantedCluster(place);
-  if (clusters.length > 0) return "It has to run in a cluster, which runs container images only.";
-  if (name !== undefined) return `It has to run in the cluster '${name}', which takes no workers now.`;
-  return "It has to run in a cluster, and none takes workers now.";
 }
 
 const without = (all: readonly Holding[], some: readonly Holding[]): Holding[] =>
@@ -233,11 +136,6 @@ function lacking(need: Need, hosts: readonly HostView[], holdings: readonly Hold
   const who = holders(holdings.filter(({ resources: { cpus, memoryMib } }) => (cpus ?? 0) + (memoryMib ?? 0) > 0));
   return `It needs ${wanted}; free here: ${free} of ${all}${who}.`;
 }
-
-const shareText = ({ cpus, memoryMib }: Share): string =>
-  [cpus === undefined ? "" : `${cpus} vCPU`, memoryMib === undefined ? "" : `${memoryMib / 1_024} GB of memory`]
-    .filter(Boolean)
-    .join(" and ");
 
 function lackingGpus(need: Need, hosts: readonly HostView[], holdings: readonly Holding[]): string {
   const isWanted = ({ name, driver }: Gpu) =>

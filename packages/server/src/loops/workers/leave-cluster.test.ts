@@ -138,6 +138,20 @@ it("It goes to the next cluster, and its successors follow, until the first is t
   expect(hostsOf(endpoint)).toEqual([clusterNo]);
 });
 
+it("Where its cluster has no room, the next one is of the endpoint's next size", async () => {
+  await open(["machines", "cluster"], { gpus: [] });
+  const endpoint = await placed({ computeType: "CPU", instanceIds: ["cpu3g-16-64", "cpu3c-2-4"], place: "cluster" });
+  const sizes = () => inCluster(endpoint).flatMap(({ row }) => (row.wanted === "running" ? row.resources?.cpus : []));
+  expect(sizes()).toEqual([16]);
+  await tend(endpoint, limits.clusterNextMs);
+  expect(sizes()).toEqual([2]);
+  const [left] = [...scene.parts.registry.endedWorkersOf(endpoint.no)];
+  expect(left?.row.why).toBe("its cluster cannot take it now; a worker of 2 vCPU and 4 GB of memory may find room");
+  // nor has it room for that: an autoscaler sees a pod that stays
+  for (let turn = 0; turn < 3; turn++) await tend(endpoint, limits.clusterNextMs);
+  expect(sizes()).toEqual([2]);
+});
+
 it("All of an endpoint's workers go there at once, whoever waits for a machine", async () => {
   await open(["machines", "cluster"], { gpus: [] }, true);
   const endpoint = await placed({ gpuTypeIds: ["NVIDIA L4"], workersMin: 3 });

@@ -2,7 +2,7 @@ import { isThrottled } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
-import { hasMachineFor, leaving, nextClusterFor } from "../../operations/workers/place-worker.js";
+import { hasMachineFor, leaving, nextInClusters } from "../../operations/workers/place-worker.js";
 import { stopWorker } from "../../operations/workers/worker-life.js";
 
 type Moving = Needs<"jobs" | "reader" | "clock" | "bell" | "registry" | "emit" | "here">;
@@ -50,16 +50,16 @@ function movesToMachines(needs: Moving): (mine: readonly LiveWorker[], now: numb
   };
 }
 
-/** To another cluster, which takes them all. */
+/** To another cluster, which takes them all, or to the next size of the endpoint. */
 async function moveOn(needs: Moving, mine: readonly LiveWorker[], now: number): Promise<void> {
   const isLate = ({ row, fullSince }: LiveWorker) =>
     row.wanted === "running" && fullSince !== undefined && now - fullSince >= limits.clusterNextMs;
   const next = new Map<string, string | undefined>();
   for (const worker of mine.filter(isLate)) {
     const version = versionOf(worker);
-    if (!next.has(version)) next.set(version, await nextClusterFor(needs, worker));
-    const name = next.get(version);
-    if (name !== undefined && isLate(worker))
-      await stopWorker(needs, worker, `${leaving.full}; cluster ${name} may`, needs.here.stopGraceMs);
+    if (!next.has(version)) next.set(version, await nextInClusters(needs, worker));
+    const place = next.get(version);
+    if (place !== undefined && isLate(worker))
+      await stopWorker(needs, worker, `${leaving.full}; ${place} may find room`, needs.here.stopGraceMs);
   }
 }

@@ -1,7 +1,8 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { isSameType } from "../../domain/hosts/gpu.js";
 import { anotherUsers, silentHolder } from "../../domain/workers/holders.js";
-import { type Holding, type Need, needOf } from "../../domain/workers/placement.js";
+import { type Need, needOf } from "../../domain/workers/need.js";
+import type { Holding } from "../../domain/workers/placement.js";
 import { hostIsSilent, isThrottled, type Resources, type Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { Needs } from "../needs.js";

@@ -3,10 +3,12 @@ import { sourceOf } from "../../domain/endpoints/template.js";
 import type { HostView } from "../../domain/hosts/host.js";
 import { wantedCluster } from "../../domain/hosts/place.js";
 import { isPod } from "../../domain/pods/pod.js";
+import { type Full, isFull } from "../../domain/workers/cluster-placement.js";
 import { fairPlaces } from "../../domain/workers/fair-places.js";
 import { anotherUsers, podHolder, workerHolder } from "../../domain/workers/holders.js";
-import { type Holding, type Need, needOf, type Placement, place, type Where } from "../../domain/workers/placement.js";
-import { isThrottled } from "../../domain/workers/worker.js";
+import { type Need, needOf, shareText } from "../../domain/workers/need.js";
+import { type Holding, type Placement, place, type Where } from "../../domain/workers/placement.js";
+import { isThrottled, type Resources } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { liveHosts } from "../jobs/read-job.js";
@@ -66,29 +68,28 @@ function clustersOf({ here, registry }: Looking): number[] {
 function whereOf(needs: Looking, endpoint: Endpoint, { source }: Need): Where {
   const { settings } = endpoint;
   const clusters = clustersOf(needs);
-  const now = needs.clock.now();
-  const foundFull = clusters.length > 1 ? leftAt(needs, endpoint, [leaving.full]) : () => Number.NEGATIVE_INFINITY;
-  const fullClusters = clusters.filter((no) => now - foundFull(no) < limits.clusterLeftMs);
-  if (settings.place !== undefined) return { ...settings, places: [settings.place], clusters, fullClusters };
+  const full = leftBy(needs, endpoint, [leaving.full], limits.clusterLeftMs).flatMap(({ row }) => fullOf(row) ?? []);
+  if (settings.place !== undefined) return { ...settings, places: [settings.place], clusters, full };
   const places = source === "directory" ? (["machines"] as const) : needs.here.places;
-  const where: Where = { ...settings, places, clusters, fullClusters };
+  const where: Where = { ...settings, places, clusters, full };
   if (places.indexOf("machines") !== 1) return where;
-  const left = leftAt(needs, endpoint, Object.values(leaving));
-  return clusters.some((no) => now - left(no) < limits.clusterRoomMs) ? machinesFirst(where) : where;
+  const left = leftBy(needs, endpoint, Object.values(leaving), limits.clusterRoomMs);
+  return left.some(({ row }) => clusters.includes(row.hostNo)) ? machinesFirst(where) : where;
 }
 
 /** How the reasons begin for which a worker leaves its cluster: it takes none now, or it may take it later. */
 export const leaving = { full: "its cluster cannot take it now", waiting: "its cluster has not taken it yet" } as const;
 
-/** When workers of an endpoint have last left each cluster, for one of these reasons. */
-function leftAt({ registry, clock }: Looking, { no }: Endpoint, reasons: readonly string[]): (no: number) => number {
-  const left = new Map<number, number>();
-  for (const workers of [registry.workersOf(no), registry.endedWorkersOf(no)])
-    for (const { row } of workers)
-      if (row.why !== undefined && reasons.some((reason) => row.why?.startsWith(reason)))
-        left.set(row.hostNo, Math.max(left.get(row.hostNo) ?? 0, row.endedAt ?? clock.now()));
-  return (clusterNo) => left.get(clusterNo) ?? Number.NEGATIVE_INFINITY;
+/** The workers of an endpoint that have left their cluster within the last `withinMs` for one of these reasons. */
+function leftBy({ registry, clock }: Looking, { no }: Endpoint, reasons: readonly string[], withinMs: number) {
+  const isFor = (why: string) => reasons.some((reason) => why.startsWith(reason));
+  return [...registry.workersOf(no), ...registry.endedWorkersOf(no)].filter(
+    ({ row }) => row.why !== undefined && isFor(row.why) && clock.now() - (row.endedAt ?? clock.now()) < withinMs,
+  );
 }
+
+/** What its cluster has no room for, as this worker has found. */
+const fullOf = ({ hostNo, resources }: LiveWorker["row"]): Full | undefined => resources && { hostNo, ...resources };
 
 /**
  * Says whether a worker of the serving version would find a place if the given workers of its endpoint had ended.
@@ -122,25 +123,30 @@ export async function hasMachineFor(needs: Looking, worker: LiveWorker): Promise
   const found = await placeElsewhere(needs, worker, (where) =>
     where.places.includes("machines") ? machinesFirst(where) : undefined,
   );
-  return found !== undefined && !found.cluster;
+  return found !== undefined && !found.host.cluster;
 }
 
-/** The name of another cluster that may have room for a worker which its own has none for; undefined if there is none. */
-export async function nextClusterFor(needs: Looking, worker: LiveWorker): Promise<string | undefined> {
-  let full: readonly number[] = [];
+/**
+ * Another cluster, by name, that may have room for a worker which its own has none for, or another of its sizes, in words;
+ * undefined if there is none.
+ */
+export async function nextInClusters(needs: Looking, worker: LiveWorker): Promise<string | undefined> {
+  let full: readonly Full[] = [];
   const found = await placeElsewhere(needs, worker, (where) => {
-    full = [...(where.fullClusters ?? []), worker.row.hostNo];
-    return { ...where, places: where.places.filter((each) => each !== "machines"), fullClusters: full };
+    full = [...(where.full ?? []), fullOf(worker.row) ?? []].flat();
+    return { ...where, places: where.places.filter((each) => each !== "machines"), full };
   });
-  return found && !full.includes(found.no) ? found.cluster?.name : undefined;
+  if (!found?.host.cluster || isFull(full, { hostNo: found.host.no, ...found.resources })) return undefined;
+  if (found.host.no !== worker.row.hostNo) return `cluster ${found.host.cluster.name}`;
+  return `a worker of ${shareText(found.resources)}`;
 }
 
-/** The host that a worker's successor would be given there; undefined if none. */
+/** The host that a worker's successor would be given there, and what it would hold; undefined if none. */
 async function placeElsewhere(
   needs: Looking,
   { row }: LiveWorker,
   there: (where: Where) => Where | undefined,
-): Promise<HostView | undefined> {
+): Promise<{ readonly host: HostView; readonly resources: Resources } | undefined> {
   const endpoint = needs.registry.endpointByNo(row.endpointNo);
   const { hosts, reserved } = supplyOf(needs);
   if (!endpoint) return undefined;
@@ -148,7 +154,8 @@ async function placeElsewhere(
   const where = there(whereOf(needs, endpoint, need));
   if (!where) return undefined;
   const found = place(need, hostsFor(needs, endpoint, hosts), where, holdingsFor(needs, endpoint, reserved));
-  return "hostNo" in found ? hosts.find(({ no }) => no === found.hostNo) : undefined;
+  const host = "hostNo" in found ? hosts.find(({ no }) => no === found.hostNo) : undefined;
+  return "hostNo" in found && host ? { host, resources: found.resources } : undefined;
 }
 
 const machinesFirst = (where: Where): Where => ({
