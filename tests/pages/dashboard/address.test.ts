@@ -112,3 +112,19 @@ describe("The address has", () => {
     await expect.poll(() => inAddress(other)).toEqual({ scalerValue: "5", sort: "When" });
   });
 });
+
+describe("An address that is no page's", () => {
+  it("leads on for a person, and is answered as JSON for a program and below the API's paths", async () => {
+    const page = await dashboard.visit("/endpionts/a", { provoked: /^404 GET .*\/endpionts\/a$/ });
+    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    await page.getByRole("link", { name: "All endpoints" }).click();
+    await page.getByRole("link", { name: "addressed" }).first().waitFor();
+    const reply = async (address: string, accept: string) => {
+      const { status, headers } = await fetch(dashboard.server.url + address, { headers: { accept } });
+      return [status, headers.get("content-type")?.split(";")[0]];
+    };
+    expect(await reply("/endpionts/a", "text/html,*/*")).toEqual([404, "text/html"]);
+    expect(await reply("/endpionts/a", "*/*")).toEqual([404, "application/json"]);
+    expect(await reply("/v2/a/b/c/d", "text/html,*/*")).toEqual([404, "application/json"]);
+  });
+});

@@ -9,7 +9,7 @@ import type { LogParts } from "../operations/logs/read-logs.js";
 import type { Parts } from "../operations/needs.js";
 import { turns } from "../turns.js";
 import { guidePages } from "./dashboard/guide.js";
-import { dashboardPages } from "./dashboard/pages.js";
+import { dashboardPages, lostPage } from "./dashboard/pages.js";
 import { docsPage } from "./documents/docs-page.js";
 import { documented } from "./documents/documents.js";
 import { publicDocuments } from "./documents/public-documents.js";
@@ -149,9 +149,10 @@ export async function buildHttp(
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendRefusal(reply, routeNotFound(request.method, request.url), request.id),
-  );
+  const isLost = lostPage();
+  app.setNotFoundHandler((request, reply) => {
+    if (!isLost(request, reply)) sendRefusal(reply, routeNotFound(request.method, request.url), request.id);
+  });
   await addRoutes(app, parts);
   parts.gateway?.listen(server);
   await app.ready();
