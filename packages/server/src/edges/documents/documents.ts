@@ -1,8 +1,9 @@
 import swagger from "@fastify/swagger";
+import { ignoredHeader } from "@millrace/api";
 import type { FastifyInstance } from "fastify";
 import { jsonType } from "../shared/replies/replies.js";
 import { descriptions } from "./descriptions.js";
-import { errorReply } from "./error-replies.js";
+import { errorReply, retryAfter } from "./error-replies.js";
 import { examples } from "./examples.js";
 import { operationIds } from "./operation-ids.js";
 import { replyExample, type Schema } from "./reply-examples.js";
@@ -15,7 +16,7 @@ interface Operation {
   readonly operationId?: string;
   readonly tags?: readonly string[];
   readonly responses: Readonly<Record<string, Reply>>;
-  readonly requestBody?: { readonly content: Readonly<Record<string, object>> };
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: object }>> };
 }
 type Paths = Record<string, Record<string, Operation>>;
 
@@ -61,7 +62,8 @@ function named(document: { paths?: object; components?: object }): object {
       const description = descriptions[operationId]?.replaceAll("\n", " ");
       const replies = Object.entries(operation.responses).map(([status, reply]) => {
         const error = errorOf(Number(status), reply);
-        if (!error) return [status, withExamples(reply)] as const;
+        if (!error)
+          return [status, { ...withExamples(reply), ...(ignoresFields(operation) && namingIgnored) }] as const;
         responses[error.name] = error.reply;
         return [status, { $ref: `#/components/responses/${error.name}` }] as const;
       });
@@ -70,8 +72,21 @@ function named(document: { paths?: object; components?: object }): object {
     });
     return [path, Object.fromEntries(operations)] as const;
   });
-  return { ...document, components: { ...document.components, responses }, paths: Object.fromEntries(paths) };
+  const components = { ...document.components, responses, headers: { Ignored: ignored, RetryAfter: retryAfter } };
+  return { ...document, components, paths: Object.fromEntries(paths) };
 }
+
+/** Whether unknown fields of its body are ignored; a few operations refuse them. */
+const ignoresFields = ({ requestBody }: Operation): boolean =>
+  Object.values(requestBody?.content ?? {}).some(({ schema = {} }) => !("additionalProperties" in schema));
+
+const ignored = {
+  description:
+    "The fields of the body that have no effect, separated by commas: unknown ones, and those that are taken only.",
+  schema: { type: "string" },
+  example: "workersMxa",
+};
+const namingIgnored = { headers: { [ignoredHeader]: { $ref: "#/components/headers/Ignored" } } };
 
 function errorOf(status: number, { content = {} }: Reply): ReturnType<typeof errorReply> {
   const [type, media] = Object.entries(content)[0] ?? [];

@@ -41,6 +41,13 @@ const errors: Readonly<Record<number, readonly [when: string, example: Refusal]>
   ],
 };
 
+/** When to try again, which replies with 429 and 503 say. */
+export const retryAfter = {
+  description: "Seconds until it is worth trying again.",
+  schema: { type: "integer" },
+  example: 1,
+};
+
 const requestId = "2b3df08e-9f90-479b-8814-e037101b2a01";
 const problemType = "application/problem+json";
 
@@ -58,12 +65,14 @@ export function errorReply(
   const { message, code } = refusal;
   const title = STATUS_CODES[status] ?? "";
   const isProblem = type === problemType;
+  const saysWhen = status === 429 || status === 503;
+  const headers = { "retry-after": { $ref: "#/components/headers/RetryAfter" } };
   const mistakes = status === 400 || status === 422 ? { errors: [message] } : {};
   const example = isProblem
     ? { title, status, detail: message, ...mistakes, code, requestId }
     : { error: message, code, requestId };
   return {
     name: `${title.replace(/[^A-Za-z]/g, "")}${isProblem ? "Problem" : ""}`,
-    reply: { description: when, content: { [type]: { schema, example } } },
+    reply: { description: when, ...(saysWhen && { headers }), content: { [type]: { schema, example } } },
   };
 }
