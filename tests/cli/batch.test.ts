@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { call, journal, makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { millrace, onTerminal, startMillrace, toServer } from "./millrace.js";
+import { millrace, millraceHere, onTerminal, startMillrace, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -36,7 +36,7 @@ beforeEach((test) => {
 const inputs = (rows: readonly object[]) =>
   writeFileSync(join(folder, "inputs.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
 const words = ["run", "double", "--batch", "inputs.jsonl", "--out", "results.jsonl"];
-const run = (...more: string[]) => millrace([...words, ...more], { env: toServer(server), folder });
+const run = (...more: string[]) => millraceHere([...words, ...more], { env: toServer(server), folder });
 const results = () =>
   readFileSync(join(folder, "results.jsonl"), "utf8")
     .trimEnd()

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { freePort, startServer, type TestServer } from "../harness.js";
-import { millrace, onTerminal, toServer } from "./millrace.js";
+import { millrace, millraceHere, onTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 const run = (words: string[], env: Record<string, string> = {}) =>
-  millrace(words, { env: { MILLRACE_CONFIG_DIR: join(folder, "config"), ...env }, folder });
+  millraceHere(words, { env: { MILLRACE_CONFIG_DIR: join(folder, "config"), ...env }, folder });
 
 it("A context keeps a server and a key, readable by its user alone, and is used from then on", async () => {
   const nothing = await run(["endpoint", "list"]);
@@ -93,7 +93,7 @@ it("Help teaches with examples and names the exit codes; colours go only to term
   expect(help).toMatchObject({ exit: 0, err: "" });
   for (const word of ["Examples:", "millrace run shout", "Exit codes:", "requests", "context"])
     expect(help.out).toContain(word);
-  expect((await run(["--version"])).out).toMatch(/^\d+\.\d+\.\d+( \([0-9a-f]{9}\))?\n$/);
+  expect((await millrace(["--version"], {})).out).toMatch(/^\d+\.\d+\.\d+( \([0-9a-f]{9}\))?\n$/);
   const env = { ...toServer(server), MILLRACE_CONFIG_DIR: join(folder, "config") };
   const listed = ["context", "list"];
   expect((await onTerminal(listed, { env })).screen).toContain("\u001b[");

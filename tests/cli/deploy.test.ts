@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../harness.js";
-import { millrace, toServer } from "./millrace.js";
+import { millrace, millraceHere, toServer } from "./millrace.js";
 
 let server: TestServer;
 let root: string;
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
-const run = (...words: string[]) => millrace(words, { env: toServer(server), folder });
+const run = (...words: string[]) => millraceHere(words, { env: toServer(server), folder });
 const json = async (...words: string[]) => {
   const ended = await run(...words, "--json");
   expect(ended).toMatchObject({ exit: 0, err: "" });

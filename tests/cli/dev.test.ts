@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { beforeEach, describe, expect, it, type TestContext } from "vitest";
-import { millrace, program, startMillrace, startOnTerminal } from "./millrace.js";
+import { millrace, millraceHere, program, startMillrace, startOnTerminal } from "./millrace.js";
 
 let folder: string;
 beforeEach((test) => {
@@ -24,7 +24,9 @@ export default async ({ text }) => {
   return text.${change};
 };`;
 const polled = { timeout: 30_000 };
-const run = (...words: string[]) => millrace(words, { folder });
+const run = (...words: string[]) => millraceHere(words, { folder });
+/** A `dev` that ends by itself, with an engine of its own. */
+const dev = (...words: string[]) => millrace(["dev", ...words], { folder });
 
 /** A `dev` of the folder that is ready for requests. */
 async function start(test: TestContext, ...words: string[]) {
@@ -109,23 +111,23 @@ describe("millrace dev", () => {
   it("runs one job with --input, and ends with its verdict", async () => {
     write("handler.js", handler("toUpperCase()"));
     write("input.json", '{"text":"filed"}');
-    const done = await run("dev", ".", "--input", "input.json");
+    const done = await dev(".", "--input", "input.json");
     expect(done).toMatchObject({ exit: 0, out: "FILED\n", err: expect.stringContaining("│ shouting filed") });
-    const failed = await run("dev", ".", "--input", "{}");
+    const failed = await dev(".", "--input", "{}");
     expect(failed).toMatchObject({ exit: 1, out: "", err: expect.stringMatching(/✗ job .*TypeError: /) });
-    const whole = await run("dev", "handler.js", "--input", '{"text":"x"}', "--json");
+    const whole = await dev("handler.js", "--input", '{"text":"x"}', "--json");
     expect(JSON.parse(whole.out)).toMatchObject({ status: "COMPLETED", output: "X" });
   });
 
   it("leaves nothing behind of a job with --input that could not run", async (test) => {
     write("handler.js", 'throw new Error("no weights here");');
-    expect(await run("dev", ".", "--input", '{"text":"first"}')).toMatchObject({ exit: 1, out: "" });
+    expect(await dev(".", "--input", '{"text":"first"}')).toMatchObject({ exit: 1, out: "" });
     const going = startMillrace(test, ["dev", ".", "--input", '{"text":"second"}'], { folder });
     await going.shows("did not start");
     going.interrupt();
     expect(await going.ended).toBe(130);
     write("handler.js", handler("toUpperCase()"));
-    const { exit, err } = await run("dev", ".", "--input", '{"text":"third"}');
+    const { exit, err } = await dev(".", "--input", '{"text":"third"}');
     expect(exit).toBe(0);
     expect(err.match(/│ shouting .*/g)).toEqual(["│ shouting third"]);
   });
@@ -136,12 +138,12 @@ describe("millrace dev", () => {
     write("tests/b.json", '{"input":{"text":"b"},"output":"b"}');
     write("tests/.cache/of-a-program.json", "[]");
     write("tests/more/c.json", '{"input":{},"error":"undefined"}');
-    const { exit, out, err } = await run("dev", ".", "--test", "tests");
+    const { exit, out, err } = await dev(".", "--test", "tests");
     expect(exit).toBe(1);
     expect(out).toMatch(/^✓ a.json .*\n✗ b.json .*\n {4}expected: "b"\n {4}came: {5}"B"\n✓ more\/c.json .*\n$/);
     expect(err).toContain("2 of 3 passed");
     rmSync(join(folder, "tests/b.json"));
-    expect(await run("dev", ".", "--test", "tests")).toMatchObject({ exit: 0 });
+    expect(await dev(".", "--test", "tests")).toMatchObject({ exit: 0 });
   });
 
   it("shows an error of the handler once, with the handler's own frames alone", async (test) => {
@@ -210,7 +212,7 @@ describe("millrace dev", () => {
     await server.shows("server.ready");
     const before = readdirSync(join(folder, ".millrace")).sort();
     for (const more of [[], ["--input", "{}"]])
-      expect(await run("dev", ".", ...more)).toMatchObject({
+      expect(await dev(".", ...more)).toMatchObject({
         exit: 2,
         err: expect.stringMatching(/has the data of a server that was started in this folder.*\s+mkdir my-handler/s),
       });
@@ -239,7 +241,7 @@ describe("millrace dev", () => {
     await other.shows("Ctrl-C ends it");
     expect(Number(/http:\/\/127\.0\.0\.1:(\d+)/.exec(other.screen())?.[1])).toBeGreaterThan(port);
     write("third/handler.js", handler("trim()"));
-    const refused = await run("dev", "third", "--port", String(port));
+    const refused = await dev("third", "--port", String(port));
     expect(refused).toMatchObject({ exit: 1, err: expect.stringContaining(`127.0.0.1:${port} is in use`) });
   });
 

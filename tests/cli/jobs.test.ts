@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeFolder, makeHandler } from "../e2e/handlers.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { millrace, onTerminal, startMillrace, startOnTerminal, toServer } from "./millrace.js";
+import { millrace, millraceHere, onTerminal, startMillrace, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 let shout: string;
@@ -43,7 +43,7 @@ afterAll(async () => {
   for (const undo of undos) await undo();
 });
 
-const run = (...words: string[]) => millrace(words, { env: toServer(server) });
+const run = (...words: string[]) => millraceHere(words, { env: toServer(server) });
 
 describe("millrace run", () => {
   it("waits for its server where that is started again, and a batch does", async (test) => {

@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { makeEndpoint, startServer, type TestServer } from "../harness.js";
-import { millrace, startOnTerminal, toServer } from "./millrace.js";
+import { millrace, millraceHere, startOnTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -25,7 +25,7 @@ beforeEach((test) => {
   folder = mkdtempSync(join(tmpdir(), "millrace-watching-"));
   test.onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
 });
-const run = (...words: string[]) => millrace(words, { env: toServer(server), folder });
+const run = (...words: string[]) => millraceHere(words, { env: toServer(server), folder });
 
 it("millrace bench runs many jobs, and says how long they took", async () => {
   const { exit, out } = await run("bench", "quick", "--jobs", "20", "--at-once", "4");
@@ -77,6 +77,8 @@ it("millrace top begins with what has most to do; what has as much is in the ord
 });
 
 describe("millrace completion", () => {
+  // completions are written by a library, to the standard output of its process
+  const run = (...words: string[]) => millrace(words, { env: toServer(server), folder });
   const completed = async (...words: string[]) => (await run("complete", "--", ...words)).out;
 
   it("completes commands, options, and the names of endpoints", async () => {
