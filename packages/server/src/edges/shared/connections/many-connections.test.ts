@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { limits } from "../../../limits/index.js";
 import { openDoor } from "./door.js";
@@ -8,25 +8,28 @@ import { ownConnection } from "./pipelines.js";
 const get = (n: number) => `GET /${n} HTTP/1.1\r\nhost: here\r\n\r\n`;
 
 describe("Requests on many connections", () => {
-  it("of a known owner need not wait for those of many strangers", async () => {
+  it.each([
+    ["a known owner", (socket: Socket) => ownConnection(socket, 1)],
+    ["a stranger who was served before", () => {}],
+  ])("of %s need not wait for those of many who have just come", async (_, know) => {
     const door = await openDoor("127.0.0.1", 0);
     const served: string[] = [];
     door.take((request, reply) => {
       served.push(request.url as string);
-      if (request.url === "/1") ownConnection(request.socket, 1);
+      if (request.url === "/1") know(request.socket);
       for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
       reply.end("<>");
     });
     const open = () => connect(door.port, "127.0.0.1").on("error", () => {});
-    const [known, strangers] = [open(), Array.from({ length: 100 }, open)];
+    const [known, newcomers] = [open(), Array.from({ length: 100 }, open)];
     onTestFinished(async () => {
-      for (const socket of [known, ...strangers]) socket.destroy();
+      for (const socket of [known, ...newcomers]) socket.destroy();
       await door.close();
     });
-    await Promise.all([known, ...strangers].map((socket) => once(socket, "connect")));
+    await Promise.all([known, ...newcomers].map((socket) => once(socket, "connect")));
     known.write(get(1));
     await once(known, "data");
-    for (const socket of strangers) socket.write(get(2));
+    for (const socket of newcomers) socket.write(get(2));
     known.write(get(3));
     await expect.poll(() => served.length, { timeout: 10_000 }).toBe(102);
     expect(served.indexOf("/3")).toBeLessThan(30);

@@ -70,6 +70,8 @@ class Pipeline {
   #isHeldBack = false;
   /** Whether its bytes wait for a turn. */
   #waitsForTurn = false;
+  /** Whether one of its requests has had its reply. */
+  #wasServed = false;
   /** How much of what is not parsed yet counts as sent ahead. */
   #bytesAhead = 0;
   /** Whether the next request has no time limit any more, because its limit ran out while it was held back. */
@@ -100,10 +102,12 @@ class Pipeline {
 
   /**
    * Connections take turns to have their bytes parsed: each of thousands may bring a slice at one moment. Those of an
-   * owner share the owner's turns; strangers' first lines come before what they send after them.
+   * owner share the owner's turns. Strangers' first lines come before what they send after them, and whoever keeps a
+   * connection to look at the health does not wait behind thousands of new ones.
    */
   get #lane(): Lane {
-    return [this.#ownerNo ?? (this.#isInBody ? "strangers' bodies" : "strangers"), `connection ${this.#no}`];
+    const strangers = this.#isInBody ? "strangers' bodies" : this.#wasServed ? "strangers" : "newcomers";
+    return [this.#ownerNo ?? strangers, `connection ${this.#no}`];
   }
 
   /** Whether its requests are for this listener. */
@@ -224,6 +228,7 @@ class Pipeline {
 
   readonly #next = (): void => {
     this.#current = undefined;
+    this.#wasServed = true;
     if (this.#waiting.length > 0 || this.#unparsed !== undefined) setImmediate(this.#goOnLater);
     else if (this.#hasEnded) this.#end.call(this.#socket);
   };
