@@ -60,4 +60,36 @@ describe("Requests on many connections", () => {
     await expect.poll(() => served, { timeout: 10_000 }).toBe(200);
     expect(busiest).toBeLessThan(3 * limits.turnMs);
   });
+
+  it("that end at one moment in the middle of a body are refused in turns", async () => {
+    const door = await openDoor("127.0.0.1", 0);
+    let begun = 0;
+    let refused = 0;
+    let busiest = 0;
+    let inTurn = 0;
+    const endTurn = () => {
+      busiest = Math.max(busiest, inTurn);
+      inTurn = 0;
+    };
+    door.take((request) => {
+      begun++;
+      request.on("error", () => {}).resume();
+    });
+    door.server.on("clientError", (_error, socket) => {
+      refused++;
+      if (inTurn++ === 0) setImmediate(endTurn);
+      for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
+      socket.destroy();
+    });
+    const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
+    onTestFinished(async () => {
+      for (const socket of sockets) socket.destroy();
+      await door.close();
+    });
+    for (const socket of sockets) socket.write("POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\nhalf");
+    await expect.poll(() => begun, { timeout: 10_000 }).toBe(100);
+    for (const socket of sockets) socket.end();
+    await expect.poll(() => refused, { timeout: 10_000 }).toBe(100);
+    expect(busiest).toBeLessThan(3 * limits.turnMs);
+  });
 });

@@ -78,6 +78,8 @@ class Pipeline {
   #isUntimed = false;
   readonly #end: () => void;
   #hasEnded = false;
+  /** Whether its socket has another reader now. */
+  #hasLeft = false;
 
   constructor(socket: Socket, listener: RequestListener) {
     this.#socket = socket;
@@ -135,6 +137,7 @@ class Pipeline {
   leave(): void {
     const rest = this.#unparsed;
     this.#unparsed = undefined;
+    this.#hasLeft = true;
     this.#forget();
     this.#socket
       .off("close", this.#forget)
@@ -174,8 +177,14 @@ class Pipeline {
 
   /** Delays the end: Node would treat it as the end of the parsed requests, and drop those without a reply. */
   readonly #takeEnd = (): void => {
-    if (this.#unparsed === undefined) this.#end.call(this.#socket);
-    else this.#hasEnded = true;
+    if (this.#unparsed !== undefined) this.#hasEnded = true;
+    else if (turns.isOver) turns.wait(this.#lane, this.#endInTurn);
+    else this.#end.call(this.#socket);
+  };
+
+  /** Thousands of connections may end at one moment, each in the middle of a request that is refused then. */
+  readonly #endInTurn = (): void => {
+    if (!this.#socket.destroyed && !this.#hasLeft) this.#end.call(this.#socket);
   };
 
   /** Node resumes a socket whenever a body is read further. */
