@@ -69,10 +69,12 @@ it("A connection without an accepted key gives way to a newer one once there are
   const known = [await asking("/known"), await asking("/known"), await asking("/known")];
   const strangers = [await asking("/held"), await asking("/"), await asking("/held")];
   expect(strangers.every(({ isOpen }) => isOpen())).toBe(true);
-  await asking("/held"); // the idle one goes first
-  await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([true, false, true]);
-  await asking("/"); // then the oldest, whatever it does
-  await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, false, true]);
+  await asking("/held"); // the oldest of those that have had no reply goes, whatever it does
+  await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, true, true]);
+  await asking("/held");
+  await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, true, false]);
+  for (let n = 0; n < 3; n++) await asking("/"); // of those that have had one, the one that has been idle longest
+  await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, false, false]);
   expect(known.every(({ isOpen }) => isOpen())).toBe(true);
 });
 
@@ -85,6 +87,20 @@ it("A connection is not closed before its first request can have come, however m
   await expect.poll(() => all.filter(({ isOpen }) => isOpen()).length).toBeLessThan(8);
   Object.assign(limits, { strangerGraceMs: 0 });
   await expect.poll(() => all.filter(({ isOpen }) => isOpen()).length).toBe(0);
+});
+
+it("A connection that was served outlives a burst of new ones, and those of them that send nothing", async () => {
+  Object.assign(limits, { strangersMax: 4, strangersAtOnceMax: 8, strangerGraceMs: 300 });
+  const health = await asking("/");
+  const looks = async () => {
+    const before = health.said().length;
+    health.socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    await expect.poll(() => health.said().length).toBeGreaterThan(before);
+  };
+  for (let n = 0; n < 40; n++) clients.push(connect(port, "127.0.0.1").on("error", () => {}));
+  await looks();
+  await expect.poll(() => clients.filter(({ destroyed }) => !destroyed).length).toBeLessThanOrEqual(4);
+  await looks();
 });
 
 it("One owner's idle connections give way to its newer ones, and are refused if none is idle", async () => {

@@ -14,21 +14,26 @@ export interface Connections {
 
 /**
  * Keeps room for new connections, of which there may be `most`. Once few are left, each new one closes the one that has
- * been idle longest, and a connection with a request under way is not closed. Connections without an accepted key have
- * a small share of their own, in which the oldest gives way whatever it does, unless it is so new that its first request
- * may still be on its way: whoever keeps thousands of them would hold up the event loop when they all send, or close. So would one owner's, and its idle ones give way.
+ * been idle longest, and a connection with a request under way is not closed.
+ *
+ * Connections without an accepted key have a small share of their own: whoever keeps thousands of them would hold up the
+ * event loop when they all send, or close. Those that have had no reply yet give way first, whatever they do, unless they
+ * are so new that their first request may still be on its way; so a burst does not cost a load balancer the connection by
+ * which it looks at the health. An owner has a bounded share, too, of which idle ones give way.
  */
 export function keepRoom(server: Server, most: number): Connections {
   const idle = new Set<Socket>(); // the one that has been idle longest is the first
   const open = new Set<Socket>();
-  const strangers = new Map<Socket, number>(); // by the time they came, the oldest first
+  const newcomers = new Map<Socket, number>(); // strangers by the time they came, the oldest first
+  const served = new Map<Socket, number>(); // those that have had a reply, by the time of the last one
   const owners = new Map<number, Set<Socket>>();
   const ownerOf = new WeakMap<Socket, number>();
   const requests = new WeakMap<Socket, number>();
   const forget = (socket: Socket) => {
     open.delete(socket);
     idle.delete(socket);
-    strangers.delete(socket);
+    newcomers.delete(socket);
+    served.delete(socket);
     const ownerNo = ownerOf.get(socket);
     if (ownerNo === undefined) return;
     const own = owners.get(ownerNo);
@@ -45,18 +50,26 @@ export function keepRoom(server: Server, most: number): Connections {
     return undefined;
   };
 
-  /** The oldest idle one, else the oldest; undefined if all are new and not far too many. */
-  const strangerToGo = (): Socket | undefined => {
-    if (strangers.size < limits.strangersMax) return undefined;
-    const graceMs = strangers.size < limits.strangersAtOnceMax ? limits.strangerGraceMs : 0;
+  /** The first idle one, else the first, of those whose time is at least so long ago. */
+  const firstOf = (sockets: ReadonlyMap<Socket, number>, graceMs: number): Socket | undefined => {
     const before = realTime.monotonicMs() - graceMs;
-    let oldest: Socket | undefined;
-    for (const [socket, cameAt] of strangers) {
-      if (cameAt > before) break;
+    let first: Socket | undefined;
+    for (const [socket, at] of sockets) {
+      if (at > before) break;
       if (idle.has(socket)) return socket;
-      oldest ??= socket;
+      first ??= socket;
     }
-    return oldest;
+    return first;
+  };
+
+  /** Undefined if there are not too many, or if those that are too many have just come. */
+  const strangerToGo = (): Socket | undefined => {
+    const count = newcomers.size + served.size;
+    if (count < limits.strangersMax) return undefined;
+    const old = firstOf(newcomers, limits.strangerGraceMs);
+    if (old) return old;
+    if (count >= limits.strangersAtOnceMax) return firstOf(newcomers, 0) ?? firstOf(served, 0);
+    return served.size < limits.strangersMax ? undefined : firstOf(served, limits.strangerGraceMs);
   };
 
   // those that were new when others came
@@ -76,7 +89,7 @@ export function keepRoom(server: Server, most: number): Connections {
       dismiss(longest);
     }
     idle.add(socket);
-    strangers.set(socket, realTime.monotonicMs());
+    newcomers.set(socket, realTime.monotonicMs());
     socket.once("close", () => forget(socket));
   });
   const begin = ({ socket }: IncomingMessage, reply: ServerResponse) => {
@@ -85,7 +98,9 @@ export function keepRoom(server: Server, most: number): Connections {
     reply.once("close", () => {
       const left = (requests.get(socket) ?? 1) - 1;
       requests.set(socket, left);
-      if (left === 0 && !socket.destroyed) idle.add(socket);
+      if (socket.destroyed) return;
+      if (newcomers.delete(socket) || served.delete(socket)) served.set(socket, realTime.monotonicMs());
+      if (left === 0) idle.add(socket);
     });
   };
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
@@ -102,7 +117,8 @@ export function keepRoom(server: Server, most: number): Connections {
         dismiss(longest);
       }
       owners.set(ownerNo, own.add(socket));
-      strangers.delete(socket);
+      newcomers.delete(socket);
+      served.delete(socket);
       owners.get(ownerOf.get(socket) ?? -1)?.delete(socket);
       ownerOf.set(socket, ownerNo);
       return true;

@@ -35,6 +35,29 @@ describe("Requests on many connections", () => {
     expect(served.indexOf("/3")).toBeLessThan(30);
   });
 
+  it("of an address need not wait for those of many that come from another one", async () => {
+    const door = await openDoor("127.0.0.1", 0);
+    const served: string[] = [];
+    door.take((request, reply) => {
+      served.push(request.url as string);
+      for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
+      reply.end("<>");
+    });
+    const open = (localAddress: string) =>
+      connect({ port: door.port, host: "127.0.0.1", localAddress }).on("error", () => {});
+    const many = Array.from({ length: 100 }, () => open("127.0.0.2"));
+    const one = open("127.0.0.3");
+    onTestFinished(async () => {
+      for (const socket of [one, ...many]) socket.destroy();
+      await door.close();
+    });
+    await Promise.all([one, ...many].map((socket) => once(socket, "connect")));
+    for (const socket of many) socket.write(get(1));
+    one.write(get(2));
+    await expect.poll(() => served.length, { timeout: 10_000 }).toBe(101);
+    expect(served.indexOf("/2")).toBeLessThan(30);
+  });
+
   it("at one moment are parsed in turns, each connection in its own", async () => {
     const door = await openDoor("127.0.0.1", 0);
     let served = 0;

@@ -105,11 +105,13 @@ class Pipeline {
   /**
    * Connections take turns to have their bytes parsed: each of thousands may bring a slice at one moment. Those of an
    * owner share the owner's turns. Strangers' first lines come before what they send after them, and whoever keeps a
-   * connection to look at the health does not wait behind thousands of new ones.
+   * connection to look at the health does not wait behind thousands of new ones. Newcomers' addresses take turns.
    */
   get #lane(): Lane {
-    const strangers = this.#isInBody ? "strangers' bodies" : this.#wasServed ? "strangers" : "newcomers";
-    return [this.#ownerNo ?? strangers, `connection ${this.#no}`];
+    const connection = `connection ${this.#no}`;
+    if (this.#ownerNo !== undefined) return [this.#ownerNo, connection];
+    if (this.#isInBody) return ["strangers' bodies", connection];
+    return this.#wasServed ? ["strangers", connection] : ["newcomers", this.#socket.remoteAddress ?? ""];
   }
 
   /** Whether its requests are for this listener. */
