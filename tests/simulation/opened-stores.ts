@@ -1,5 +1,5 @@
 import type { Stores } from "../../packages/server/src/store/index.js";
-import { openSqlite } from "../../packages/server/src/stores/sqlite/open.js";
+import { openInMemory } from "../../packages/server/src/testing/database-fixture.js";
 import { plainKey, plainUser } from "../../packages/server/src/testing/facts-fixture.js";
 import { vault } from "./server.js";
 
@@ -8,7 +8,7 @@ export async function openStores(): Promise<{ stores: Stores; hostNo: number; ke
   const onFatal = (error: Error) => {
     throw error;
   };
-  const stores = openSqlite({ path: ":memory:", onFatal });
+  const stores = openInMemory(onFatal);
   const keyHash = vault.hash("mr_admin-key-of-this-world");
   const webhookSecret = vault.seal(`whsec_${Buffer.alloc(24, 5).toString("base64")}`);
   const owner = await stores.access.createUser({

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach } from "vitest";
 import { endpointDefaults } from "../domain/endpoints/endpoint.js";
 import type { RevisedTable, SharedStore, Stores } from "../store/index.js";
-import { openSqlite } from "../stores/sqlite/open.js";
+import { openInMemory } from "../testing/database-fixture.js";
 import { plainTemplate } from "../testing/facts-fixture.js";
 import { Registry } from "./registry.js";
 
@@ -109,7 +109,7 @@ export function openServers(): void {
   beforeEach(async () => {
     held = new Map();
     now = startAt;
-    database = openSqlite({ path: ":memory:", onFatal: () => {} });
+    database = openInMemory(() => {});
     written = [];
     revisions = {};
     stores = noting(database);

@@ -23,8 +23,8 @@ import { watchWorkersLoop } from "../loops/workers/watch-workers.js";
 import { Registry } from "../memory/registry.js";
 import type { Here, Parts } from "../operations/needs.js";
 import type { Stores } from "../store/index.js";
-import { openSqlite } from "../stores/sqlite/open.js";
 import { localVault } from "../vaults/local.js";
+import { openInMemory } from "./database-fixture.js";
 import { plainHost } from "./facts-fixture.js";
 import { MovableClock } from "./movable-clock-fixture.js";
 import { RecordingSender } from "./recording-sender-fixture.js";
@@ -117,7 +117,7 @@ export class Scene extends SceneActs {
       throw error;
     };
     const world: World = {
-      stores: openSqlite({ path: ":memory:", onFatal }),
+      stores: openInMemory(onFatal),
       clock: new MovableClock(),
       ids: seededIds(),
       provider: new StrictProvider(),

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { Stores } from "../../store/index.js";
+import { openInMemory } from "../../testing/database-fixture.js";
 import { type Opened, storeContract } from "../contract.js";
 import { openDatabase } from "../sqlite/driver.js";
 import { openSqlite } from "../sqlite/open.js";
@@ -47,6 +48,6 @@ function clear(path: string): void {
 
 /** Stores in memory. */
 export async function openMemory(): Promise<Opened> {
-  const stores = openSqlite({ path: ":memory:", onFatal });
+  const stores = openInMemory(onFatal);
   return { stores, reopen: undefined, end: () => stores.close() };
 }

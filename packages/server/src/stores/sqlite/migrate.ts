@@ -2,7 +2,8 @@ import type { Database } from "./driver.js";
 import { schemaVersion, steps } from "./schema.js";
 
 /**
- * Brings the schema to this code's version, or to an earlier one; refuses a newer database with a one-sentence error.
+ * Brings the schema to this code's version, or to an earlier one, in whole or not at all; refuses a newer database with a
+ * one-sentence error.
  */
 export function migrate(db: Database, upTo = schemaVersion): void {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
@@ -11,10 +12,10 @@ export function migrate(db: Database, upTo = schemaVersion): void {
       `The database is of version ${version}, newer than this program's ${schemaVersion}: start the newer program, or use another MILLRACE_DATA_DIR.`,
     );
   }
-  for (let at = version; at < upTo; at++) {
-    db.exec("BEGIN IMMEDIATE");
-    db.exec(steps[at] as string);
-    db.exec(`PRAGMA user_version = ${at + 1}`);
-    db.exec("COMMIT");
-  }
+  if (version >= upTo) return;
+  // in one transaction: each would wait for the disk
+  db.exec("BEGIN IMMEDIATE");
+  for (const step of steps.slice(version, upTo)) db.exec(step);
+  db.exec(`PRAGMA user_version = ${upTo}`);
+  db.exec("COMMIT");
 }

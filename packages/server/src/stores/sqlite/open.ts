@@ -7,7 +7,7 @@ import { diskReserve, noReserve } from "./disk/disk-reserve.js";
 import { rewriteWal } from "./disk/wal.js";
 import { cached, type Database, openDatabase, openForWriting, type Value } from "./driver.js";
 import { sqliteJobStore } from "./jobs/job-store.js";
-import { migrate } from "./migrate.js";
+import { migrate as bringUpToDate } from "./migrate.js";
 import { sqliteJobReader } from "./reader.js";
 import { sqliteTallyReader } from "./tallies.js";
 import { sqliteChunkStore } from "./texts/chunks.js";
@@ -40,10 +40,12 @@ export interface SqliteOptions {
   readonly path: string;
   /** Called when the disk has failed: the process must end and be restarted. */
   readonly onFatal: (error: Error) => void;
+  /** Brings the schema to this code's version. */
+  readonly migrate?: (db: Database) => void;
 }
 
 /** Opens a database's writer: in memory on this thread, which alone can reach it; for a file in a thread of its own. */
-function openWriter(path: string): {
+function openWriter({ path, migrate = bringUpToDate }: SqliteOptions): {
   readDb: Database;
   textDb?: Database;
   send: GroupWriterParts["send"];
@@ -71,8 +73,9 @@ function openWriter(path: string): {
 }
 
 /** Opens (and migrates) the SQLite stores. Throws a one-sentence error if the database is of a newer version. */
-export function openSqlite({ path, onFatal }: SqliteOptions): Stores {
-  const { readDb, textDb, close, ...sending } = openWriter(path);
+export function openSqlite(options: SqliteOptions): Stores {
+  const { path, onFatal } = options;
+  const { readDb, textDb, close, ...sending } = openWriter(options);
   const reserve = path === ":memory:" ? noReserve : diskReserve(path);
   const writer = new GroupWriter({ ...sending, onFatal, reserve });
   const texts = new TextCutter(readDb);
