@@ -1,7 +1,9 @@
-import { kib, minute, second } from "./units.js";
+import { gib, kib, mib, minute, second } from "./units.js";
 
 /** This machine: GPUs, volumes and quotas. */
 export const host = {
+  memoryBytes: 2 * gib, // that a server needs, however many callers send, ask for and are sent large things at once
+  memoryBytesAtRest: 256 * mib, // of that, with no caller
   gpuAnswerMs: 15 * second, // nvidia-smi wakes the driver for each GPU; after this long it hangs
   gpuTextBytesMax: 64 * kib, // of nvidia-smi's output: one line per GPU
   gpusMax: 32, // queried one by one if one of them spoils the output for all

@@ -41,7 +41,20 @@ export const limits = {
   ...usage,
 } as const;
 
+/** Bytes that are held for callers at the most: each of these is one budget for all of them. */
+const heldBytes =
+  limits.bodiesBytesMax +
+  limits.wordsBytesMax +
+  limits.queuedBytesMax +
+  limits.lentBytesMax +
+  limits.lentStreamBytesMax +
+  limits.lentInputBytesMax +
+  limits.webhookBytesMax +
+  limits.openaiHeldCharsMax +
+  limits.pipelinedBytesMax;
+
 const relations: [boolean, string][] = [
+  [limits.memoryBytesAtRest + heldBytes <= limits.memoryBytes, "a server's memory holds all budgets at once"],
   [limits.beatMs * 3 < limits.leaseMs, "an owner may miss two beats"],
   [limits.changesTrustedMs < limits.forgetMs, "changes are kept until every server has read them"],
   [limits.gateConnectMs + limits.clockSkewMsMax < limits.gateMarkMs, "a mark holds until its request arrives"],
