@@ -10,7 +10,7 @@ import { answerText, fieldsText } from "../nouns/answers.js";
 import { asWords, chosen, type Given, hintedBy, offer, pathWith } from "../nouns/choices.js";
 import { type Noun, nouns } from "../nouns/nouns.js";
 import { withIds } from "../nouns/references.js";
-import { find, listOf, type Resource } from "../nouns/resources.js";
+import { find, listOf, type Resource, wordFor } from "../nouns/resources.js";
 import type { Column } from "../output/table.js";
 import type { Terminal } from "../output/terminal.js";
 import type { Tools } from "../tools.js";
@@ -61,9 +61,9 @@ function getting(group: Command, noun: Noun, tools: Tools): void {
   group
     .command("get")
     .description("Show one with all its fields.")
-    .addHelpText("after", jsonNote(`the ${noun.noun}, as GET ${noun.path}/{id} returns it`))
+    .addHelpText("after", jsonNote(`the ${wordFor(noun)}, as GET ${noun.path}/{id} returns it`))
     .addHelpText("after", examples(calling(noun, "get", noun.called)))
-    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
+    .argument(`<${wordFor(noun)}>`, noun.given ?? "its name or id")
     .action(async (given: string, _: object, command: Command) => {
       const calls = tools.calls(command);
       const { id } = await find(calls, noun, given);
@@ -101,7 +101,7 @@ function creating(group: Command, noun: Noun, example: string, tools: Tools): vo
   group
     .command("create")
     .description("Create one.")
-    .addHelpText("after", jsonNote(`the new ${noun.noun}, as POST ${noun.path} returns it`))
+    .addHelpText("after", jsonNote(`the new ${wordFor(noun)}, as POST ${noun.path} returns it`))
     .argument("<fields...>", "its fields, as name=value")
     .addHelpText("after", `${fieldsHelpOf(noun)}\n${examples(createCall(noun, example))}`)
     .action(async (given: string[], _: object, command: Command) => {
@@ -119,9 +119,9 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
     .description("Change some fields of one.")
     .addHelpText(
       "after",
-      jsonNote(`the changed ${noun.noun}, as ${noun.change ? "GET" : "PATCH"} ${noun.path}/{id} returns it`),
+      jsonNote(`the changed ${wordFor(noun)}, as ${noun.change ? "GET" : "PATCH"} ${noun.path}/{id} returns it`),
     )
-    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
+    .argument(`<${wordFor(noun)}>`, noun.given ?? "its name or id")
     .argument("<fields...>", "the changed fields, as name=value")
     .addHelpText("after", `${fieldsHelpOf(noun)}\n${examples(calling(noun, "update", noun.called, example))}`)
     .action(async (given: string, written: string[], _: object, command: Command) => {
@@ -153,7 +153,7 @@ function deleting(group: Command, noun: Noun, loss: NonNullable<Noun["loss"]>, t
   offer(group.command("delete"), choices)
     .description("Delete one.")
     .addHelpText("after", jsonNote("what is gone", "{ deleted: string }"))
-    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
+    .argument(`<${wordFor(noun)}>`, noun.given ?? "its name or id")
     .option("--yes", "do not ask")
     .addHelpText("after", examples(calling(noun, "delete", noun.called, "--yes")))
     .action(async (given: string, options: Given, command: Command) => {
@@ -162,7 +162,7 @@ function deleting(group: Command, noun: Noun, loss: NonNullable<Noun["loss"]>, t
       const fields = await chosen(calls, choices, options);
       const again = (...words: string[]) => calling(noun, "delete", shellWord(given), ...words);
       if (!options.yes) {
-        const why = `This deletes the ${noun.noun} "${given}": ${loss(found, fields)}.`;
+        const why = `This deletes the ${wordFor(noun)} "${given}": ${loss(found, fields)}.`;
         await tools.terminal(command).confirm(why, again(...asWords(choices, options), "--yes"));
       }
       if (noun.remove) await noun.remove(calls, found);
@@ -180,14 +180,16 @@ function acting(group: Command, noun: Noun, { action, about }: { action: string;
     .description(about)
     .addHelpText("after", jsonNote(`what POST ${noun.path}/{id}/${action} returns`))
     .addHelpText("after", examples(calling(noun, action, noun.called)))
-    .argument(`<${noun.noun}>`, noun.given ?? "its name or id")
+    .argument(`<${wordFor(noun)}>`, noun.given ?? "its name or id")
     .action(async (given: string, options: Given, command: Command) => {
       const calls = tools.calls(command);
-      const { id } = await find(calls, noun, given);
+      const before = await find(calls, noun, given);
       const fields = await chosen(calls, choices, options);
-      const body = await calls.call<Resource>("POST", `${noun.path}/${id}/${action}`, fields);
+      const body = await calls.call<Resource>("POST", `${noun.path}/${before.id}/${action}`, fields);
       const terminal = tools.terminal(command);
       terminal.result(body, answerText(terminal, noun.columns, body));
+      const unchanged = noun.unchanged?.(before, body);
+      if (unchanged !== undefined) terminal.say(unchanged);
     });
 }
 

@@ -40,6 +40,8 @@ export interface Noun extends Kind {
   readonly next?: (resource: Resource, url: string) => readonly string[];
   /** Other things to do with one, each a POST to a path below it. */
   readonly actions?: Readonly<Record<string, string>>;
+  /** What is said after an action that had nothing to change. */
+  readonly unchanged?: (before: Resource, after: Resource) => string | undefined;
   /** Options of `list`, `delete` and actions. */
   readonly choices?: Readonly<Record<string, readonly Choice[]>>;
 }
@@ -226,9 +228,12 @@ export const nouns: readonly Noun[] = [
   },
   {
     noun: "webhook",
+    word: "receiver",
     path: "/v1/webhooks/receivers",
     nameOf: ({ origin }) => String(origin),
     nameIn: (given) => (/^https?:/i.test(given) && URL.canParse(given) ? new URL(given).origin : given),
+    missing: (name) =>
+      URL.canParse(name) ? `There is no receiver "${name}" yet: nothing was sent there in the last week.` : undefined,
     pageAfter: ({ origin }) => `after=${encodeURIComponent(String(origin))}`,
     about: "Where webhooks go, and whether they arrive.",
     columns: [
@@ -240,7 +245,7 @@ export const nouns: readonly Noun[] = [
       column("last error", "lastError"),
     ],
     called: "https://app.example",
-    given: "a URL that webhooks go to, or its id",
+    given: "its URL, as in --webhook or without its path; or its id",
     fill: fillReceivers,
     instead: {
       create: ["A webhook is part of a job, which names where its result goes.", fillReceivers],
@@ -251,5 +256,9 @@ export const nouns: readonly Noun[] = [
       ],
     },
     actions: { pause: "Hold a receiver's deliveries back.", resume: "Send what was held back." },
+    unchanged: (before, { pausedAt }) => {
+      if (before.pausedAt !== pausedAt) return undefined;
+      return `It was ${pausedAt === undefined ? "not paused" : "paused already"}: nothing has changed.`;
+    },
   },
 ];

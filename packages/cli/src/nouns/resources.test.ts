@@ -47,13 +47,18 @@ it.each([
   expect(await find(calls, webhooks, url)).toMatchObject({ id: "id1" });
 });
 
-it.each(["https://h0001:8443/hook", "http://h0001/hook", "h0001", "https://"])(
-  "a receiver is not found by another's URL: %s",
-  async (url) => {
-    const { calls } = serverOf(3);
-    await expect(find(calls, webhooks, url)).rejects.toThrow(`Webhook "${url}" does not exist.`);
-  },
-);
+it.each([
+  [
+    "https://h0001:8443/hook",
+    'There is no receiver "https://h0001:8443" yet: nothing was sent there in the last week.',
+  ],
+  ["http://h0001/hook", 'There is no receiver "http://h0001" yet: nothing was sent there in the last week.'],
+  ["h0001", 'Receiver "h0001" does not exist.'],
+  ["https://", 'Receiver "https://" does not exist.'],
+])("a receiver is not found by another's URL: %s", async (url, why) => {
+  const { calls } = serverOf(3);
+  await expect(find(calls, webhooks, url)).rejects.toThrow(why);
+});
 
 it.each([
   [{ state: "healthy", failures: 0 }, /^healthy$/],

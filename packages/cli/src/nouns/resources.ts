@@ -12,11 +12,15 @@ export interface Resource {
 /** A kind of resource: what people call one, and where they are. */
 export interface Kind {
   readonly noun: string;
+  /** What one of them is called, if not as its commands. */
+  readonly word?: string;
   readonly path: string;
   /** What people know one by, besides its id; its name unless told otherwise. */
   readonly nameOf?: (resource: Resource) => string | undefined;
   /** The name in what people may write for one, if that can be more. */
   readonly nameIn?: (given: string) => string;
+  /** What is said of a name that is not known, if that is more than that it does not exist. */
+  readonly missing?: (name: string) => string | undefined;
   /** How the page after a resource is asked for, where a list comes in pages of `pageSize`. */
   readonly pageAfter?: (resource: Resource) => string;
   /** Whether an admin may use other users', which lists leave out: by their ids. */
@@ -24,6 +28,9 @@ export interface Kind {
 }
 
 const pageSize = 100;
+
+/** What people call one of these. */
+export const wordFor = ({ noun, word = noun }: Kind): string => word;
 
 const nameOf = ({ nameOf = ({ name }) => name }: Kind, resource: Resource): string => nameOf(resource) ?? resource.id;
 
@@ -54,9 +61,10 @@ export async function find(calls: Calls, kind: Kind, given: string): Promise<Res
     const ids = named.map(({ id }) => id).join(", ");
     throw new Failure(exits.usage, `${named.length} are called "${given}": use an id, one of ${ids}.`, list);
   }
-  const noun = `${kind.noun[0]?.toUpperCase()}${kind.noun.slice(1)}`;
+  const word = wordFor(kind);
+  const missing = kind.missing?.(asked) ?? `${word[0]?.toUpperCase()}${word.slice(1)} "${given}" does not exist.`;
   const names = all.map((each) => nameOf(kind, each));
-  throw new Failure(exits.usage, `${noun} "${given}" does not exist.${nearest(asked, names)}`, list);
+  throw new Failure(exits.usage, `${missing}${nearest(asked, names)}`, list);
 }
 
 async function byItsId(calls: Calls, { path }: Kind, id: string): Promise<Resource | undefined> {
