@@ -109,6 +109,7 @@ const calls: Readonly<Record<string, readonly Call[]>> = {
   "webhook pause": [on(async () => ["webhook", "pause", receiver.origin])],
   "webhook resume": [on(async () => ["webhook", "resume", receiver.origin])],
   "webhook deliveries": [as("webhook", "deliveries")],
+  "webhook secret": [as("webhook", "secret")],
   "webhook redeliver": [on(async () => ["webhook", "redeliver", delivery])],
   "price list": [as("price", "list")],
   "price update": [as("price", "update", 'gpus={"NVIDIA L4":0.5}')],

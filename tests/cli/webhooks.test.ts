@@ -2,19 +2,21 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startServer, type TestServer } from "../harness.js";
+import { call, startServer, type TestServer } from "../harness.js";
 import { millraceHere, toServer } from "./millrace.js";
 import { delivered, type Receiver, startReceiver } from "./receiver.js";
 
 let server: TestServer;
 let folder: string;
 let receiver: Receiver;
+/** A delivery of each endpoint's job. */
+let deliveries: Record<"first" | "second", string>;
 beforeAll(async () => {
   server = await startServer();
   folder = mkdtempSync(join(tmpdir(), "millrace-webhooks-"));
   writeFileSync(join(folder, "handler.js"), "export default () => 1;");
   receiver = await startReceiver();
-  await deliveryOf("first");
+  deliveries = { first: await deliveryOf("first"), second: await deliveryOf("second") };
 }, 60_000);
 afterAll(async () => {
   await server?.end();
@@ -31,6 +33,24 @@ async function deliveryOf(name: string): Promise<string> {
 }
 
 describe("A user's webhooks on the command line:", () => {
+  it("the secret that signs them is printed alone, for a variable", async () => {
+    const { secret } = (await call(server, "GET", "/v1/webhooks/secret")).body;
+    expect(secret).toMatch(/^whsec_\S+$/);
+    expect(await run("secret")).toEqual({ exit: 0, out: `${secret}\n`, err: "" });
+  });
+
+  it.each(["first", "second"] as const)(
+    "deliveries of one endpoint's jobs are listed by its name: %s",
+    async (name) => {
+      const { out } = await run("deliveries", "--endpoint", name, "--json");
+      expect(JSON.parse(out).map(({ id }: { id: string }) => id)).toEqual([deliveries[name]]);
+      expect(await run("deliveries", "--endpoint", "third")).toMatchObject({
+        exit: 2,
+        err: expect.stringContaining('Endpoint "third" does not exist.'),
+      });
+    },
+  );
+
   it("where they go is called a receiver", async () => {
     expect((await run("pause", "--help")).out).toMatch(/^Usage: millrace webhook pause \[options\] <receiver>$/m);
     expect(await run("get", "lost")).toMatchObject({

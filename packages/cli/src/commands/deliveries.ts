@@ -5,6 +5,7 @@ import { count } from "../count.js";
 import { examples } from "../examples.js";
 import { hinted } from "../exit.js";
 import { jsonNote } from "../json-note.js";
+import { endpointId } from "../nouns/endpoints.js";
 import type { Column } from "../output/table.js";
 import type { Tools } from "../tools.js";
 
@@ -30,6 +31,7 @@ const columns: readonly Column<Delivery>[] = [
 interface Asked {
   readonly state?: string;
   readonly job?: string;
+  readonly endpoint?: string;
   readonly before?: string;
   readonly limit?: number;
 }
@@ -37,7 +39,7 @@ interface Asked {
 const path = "/v1/webhooks/deliveries";
 const list = "millrace webhook deliveries";
 
-/** Commands for single deliveries, below those for where they go. */
+/** Commands for single deliveries and for what signs them, below those for where they go. */
 export function deliveryCommands(group: Command, tools: Tools): void {
   group
     .command("deliveries")
@@ -45,17 +47,20 @@ export function deliveryCommands(group: Command, tools: Tools): void {
     .addHelpText("after", jsonNote(`an array, as GET ${path} returns it`))
     .addOption(new Option("--state <state>", "only deliveries in this state").choices(deliveryStates))
     .option("--job <job>", "only deliveries of this job")
+    .option("--endpoint <endpoint>", "only deliveries of this endpoint's jobs: its name or id")
     .option("--before <delivery>", "only older ones than this")
     .option("--limit <count>", "how many, 1 to 100 (default: 20)", count)
     .addHelpText("after", examples(list, `${list} --state failed --limit 5`, `${list} --job 7f3a…`))
-    .action(async ({ state, job, before, limit = 20 }: Asked, command: Command) => {
+    .action(async ({ state, job, endpoint, before, limit = 20 }: Asked, command: Command) => {
+      const calls = tools.calls(command);
       const query = new URLSearchParams({
         limit: String(limit),
         ...(state === undefined ? {} : { state }),
         ...(job === undefined ? {} : { jobId: job }),
+        ...(endpoint === undefined ? {} : { endpointId: await endpointId(calls, endpoint) }),
         ...(before === undefined ? {} : { before }),
       });
-      const rows = await tools.calls(command).call<Delivery[]>("GET", `${path}?${query}`);
+      const rows = await calls.call<Delivery[]>("GET", `${path}?${query}`);
       tools.terminal(command).table(rows, columns, "No deliveries. millrace webhook list");
     });
   group
@@ -69,5 +74,14 @@ export function deliveryCommands(group: Command, tools: Tools): void {
       const asked = calls.call<Delivery>("POST", `${path}/${encodeURIComponent(id)}/redeliver`, {});
       const delivery = await hinted(asked, list);
       terminal.result(delivery, terminal.tableText([delivery], columns));
+    });
+  group
+    .command("secret")
+    .description("Print the secret that signs your webhooks.")
+    .addHelpText("after", jsonNote("what GET /v1/webhooks/secret returns"))
+    .addHelpText("after", examples("export WEBHOOK_SECRET=$(millrace webhook secret)"))
+    .action(async (_: object, command: Command) => {
+      const found = await tools.calls(command).call<{ secret: string }>("GET", "/v1/webhooks/secret");
+      tools.terminal(command).result(found, found.secret);
     });
 }
