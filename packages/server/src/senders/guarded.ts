@@ -26,6 +26,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
 const isWebPort = (port: string): boolean => port === "" || port === "80" || port === "443" || Number(port) >= 1_024;
 
 class Refused extends Error {}
+const refused = (why: string): string => `the target was refused: ${why}; MILLRACE_WEBHOOK_PRIVATE=on allows it`;
 const late = `no whole answer within ${limits.webhookTimeoutMs / 1_000} s`;
 
 /** Connects only to addresses checked after name resolution. What receivers answer is read in turns. */
@@ -76,10 +77,10 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
         const literal = hostname.replace(/^\[|\]$/g, "");
         // literal addresses are dialled without a lookup
         if (!allowPrivate && ipaddr.isValid(literal) && !isPublicAddress(literal)) {
-          return { status: undefined, error: `the target was refused: ${literal} is not a public address` };
+          return { status: undefined, error: refused(`${literal} is not a public address`) };
         }
         if (!allowPrivate && !isWebPort(port)) {
-          return { status: undefined, error: `the target was refused: port ${port} is not one of web servers` };
+          return { status: undefined, error: refused(`port ${port} is neither 80, 443 nor above 1023`) };
         }
         let hints = 0;
         const reply = await request(url, {
@@ -124,7 +125,7 @@ async function beginningOf(body: AsyncIterable<Uint8Array> & { destroy(): unknow
 
 function reason(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (cause instanceof Refused) return `the target was refused: ${cause.message}`;
+  if (cause instanceof Refused) return refused(cause.message);
   if (!(cause instanceof Error)) return "the call failed";
   return "code" in cause && typeof cause.code === "string" ? `the call failed: ${cause.code}` : "the call failed";
 }
