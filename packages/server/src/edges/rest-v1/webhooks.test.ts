@@ -156,7 +156,7 @@ describe("Webhook deliveries over REST", () => {
     expect((await http.post(`/v2/${endpoint.id}/retry/${old.jobId}`, {})).status).toBe(200);
     expect((await redeliver(old.id)).json).toMatchObject({
       code: "INVALID_STATE",
-      error: "There is nothing to send: the job is no longer kept, or it runs again.",
+      error: "The job was retried and has not ended yet: its next end is a delivery of its own.",
     });
     await scene.take(worker);
     await scene.done(worker, old.jobId);
@@ -184,7 +184,7 @@ describe("Webhook deliveries over REST", () => {
     await scene.advance(1_000);
     expect((await redeliver(id)).json).toMatchObject({
       code: "INVALID_STATE",
-      error: "There is nothing to send: the job is no longer kept, or it runs again.",
+      error: "There is nothing to send: the job's result is no longer kept.",
     });
     expect(scene.sender.posts).toHaveLength(1);
   });

@@ -87,7 +87,10 @@ export async function redeliver(needs: Redelivering, asking: Caller, id: string)
     const own = await ownDelivery(needs, caller, id);
     auditing.note({ action: "delivery.redeliver", resource: id });
     if (!(await deliveries.redeliver({ deliveryNo: own.no, triesMax: limits.webhookTriesMax, now: clock.now() })))
-      throw new Refusal("INVALID_STATE", (await whyNot(needs, own)) ?? nothingToSend);
+      throw new Refusal(
+        "INVALID_STATE",
+        (await whyNot(needs, own)) ?? "The delivery has just changed: look at it again.",
+      );
     return own;
   });
   bell.ring("deliveries");
@@ -100,8 +103,6 @@ export function noteDelivery({ registry, news }: Needs<"registry" | "news">, { e
   const ownerNo = registry.endpointByNo(endpointNo)?.ownerNo;
   if (ownerNo !== undefined) news.noteWebhooks(ownerNo);
 }
-
-const nothingToSend = "There is nothing to send: the job is no longer kept, or it runs again.";
 
 /** Why a delivery could not be sent once more; undefined if it could now. */
 async function whyNot(
@@ -120,7 +121,9 @@ async function whyNot(
   if (now && now.tries >= limits.webhookTriesMax)
     return `The delivery was sent ${now.tries} times, which is the most: read the job's result from /status.`;
   const job = await reader.find({ endpointNo, jobId, now: clock.now() });
-  return job && isFinal(job.status) ? undefined : nothingToSend;
+  if (!job) return "There is nothing to send: the job's result is no longer kept.";
+  if (isFinal(job.status)) return undefined;
+  return "The job was retried and has not ended yet: its next end is a delivery of its own.";
 }
 
 const isState = (text: string): text is DeliveryState => (states as readonly string[]).includes(text);
