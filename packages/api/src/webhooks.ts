@@ -24,7 +24,9 @@ export const WebhookDelivery = Type.Object({
 export const WebhookReceiver = Type.Object({
   id: Type.String(),
   origin: Type.String(),
-  state: Type.String({ description: "healthy, failing (its last five attempts or more have failed) or paused." }),
+  state: Type.String({
+    description: "failing (the last five attempts or more have failed), healthy (fewer have) or paused.",
+  }),
   lastAttemptAt: Type.String({ format: "date-time" }),
   failures: Type.Integer({ minimum: 0, description: "Attempts in a row that have failed." }),
   failingSince: Type.Optional(Type.String({ format: "date-time" })),

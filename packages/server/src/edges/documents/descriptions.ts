@@ -156,8 +156,9 @@ short although there is more: go on while there is a \`nextCursor\`. Kept for 90
   ListWebhookReceivers:
     "With how the last attempts went. One whose last five attempts failed is `failing`. None is paused by itself.",
   GetWebhookReceiver: "Its state, how its last attempts went, and how many deliveries are held back for it.",
-  PauseWebhookReceiver: "Held deliveries are kept with their jobs, 10,000 at most; further ones fail, and say why.",
-  ResumeWebhookReceiver: "None that was held is lost: jobs are kept as long as their deliveries are held.",
+  PauseWebhookReceiver:
+    "Held deliveries are kept, 10,000 at most, also when their jobs are gone; further ones fail, and say why.",
+  ResumeWebhookReceiver: "All that was held is sent, also of jobs that `/status` no longer knows.",
 
   run: submission,
   runSync: `Waits for \`wait\` milliseconds (90,000 by default); if the job is not final by then, the reply has its status, and the job goes on.
