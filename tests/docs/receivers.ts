@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { dirname, join } from "node:path";
+import { text } from "node:stream/consumers";
 import { type Ending, makeFolder } from "../e2e/handlers.js";
 import { freePort, root, until } from "../harness.js";
 import { blocksOf } from "./guide/blocks.js";
@@ -21,7 +22,8 @@ export interface RunningReceiver {
   readonly printed: () => string[];
 }
 
-export async function startReceiver(test: Ending, language: Language, secret: string): Promise<RunningReceiver> {
+/** Runs a receiver as the page does, with a free port. */
+async function spawnReceiver(test: Ending, language: Language, secret: string | undefined) {
   const blocks = blocksOf("webhooks");
   const file = `~/${languages[language]}`;
   const at = blocks.findIndex(({ words }) => words.file === file);
@@ -32,13 +34,29 @@ export async function startReceiver(test: Ending, language: Language, secret: st
   const port = await freePort();
   const command = start.text.replace("PORT=9000", `PORT=${port}`);
   const path = [dirname(process.execPath), process.env.PATH, "/usr/local/go/bin"].join(":");
-  const env = { PATH: path, HOME: home, WEBHOOK_SECRET: secret, ...go };
-  const child = spawn("bash", ["-c", command], { env, stdio: ["ignore", "pipe", "ignore"], detached: true });
+  const env = { PATH: path, HOME: home, ...(secret === undefined ? {} : { WEBHOOK_SECRET: secret }), ...go };
+  const child = spawn("bash", ["-c", command], { env, stdio: ["ignore", "pipe", "pipe"], detached: true });
   test.onTestFinished(() => ended(child));
-  let text = "";
-  child.stdout.setEncoding("utf8").on("data", (part) => (text += part));
+  return { child, port };
+}
+
+export async function startReceiver(test: Ending, language: Language, secret: string): Promise<RunningReceiver> {
+  const { child, port } = await spawnReceiver(test, language, secret);
+  child.stderr.resume();
+  let printed = "";
+  child.stdout.setEncoding("utf8").on("data", (part) => (printed += part));
   await until(() => isListening(port), 110_000); // one in Go is compiled
-  return { url: `http://127.0.0.1:${port}/hook`, printed: () => text.split("\n").filter(Boolean) };
+  return { url: `http://127.0.0.1:${port}/hook`, printed: () => printed.split("\n").filter(Boolean) };
+}
+
+/** What a receiver writes that does not start, and its exit code: null if it has started. */
+export async function endOfReceiver(test: Ending, language: Language, secret: string | undefined) {
+  const { child, port } = await spawnReceiver(test, language, secret);
+  const written = Promise.all([text(child.stdout), text(child.stderr)]);
+  await until(async () => child.exitCode !== null || (await isListening(port)), 110_000);
+  await ended(child);
+  const [out, err] = await written;
+  return { exit: child.exitCode, out, err };
 }
 
 const isListening = (port: number): Promise<boolean> =>

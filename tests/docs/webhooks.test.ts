@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeQueue } from "../e2e/handlers.js";
 import { submit } from "../e2e/wire.js";
 import { call, startServer, type TestServer, until } from "../harness.js";
-import { languageNames, type RunningReceiver, startReceiver } from "./receivers.js";
+import { endOfReceiver, languageNames, type RunningReceiver, startReceiver } from "./receivers.js";
 
 let server: TestServer;
 let secret: string;
@@ -42,6 +42,17 @@ describe.each(languageNames)("the receiver in docs/guide/webhooks.md for %s", (l
   });
   const post = async (headers: Record<string, string>): Promise<number> =>
     (await fetch(receiver.url, { method: "POST", body, headers })).status;
+
+  it.each([
+    ["is missing", undefined],
+    ["is empty", ""],
+    ["is what jq makes of a refusal", "null"],
+  ])("does not start if its secret %s", { timeout: 120_000 }, async (_, wrong) => {
+    const { exit, out, err } = await endOfReceiver(ending, language, wrong);
+    expect([exit, out]).toEqual([1, ""]);
+    expect(err).toMatch(/^(.* )?WEBHOOK_SECRET must begin with whsec_\.\n/);
+    expect(err).not.toMatch(/Traceback|\bat /);
+  });
 
   it("accepts what the service sends", async (test) => {
     const queue = await makeQueue(test, server);
