@@ -44,7 +44,7 @@ export const Submission = Type.Object({
       ],
       {
         description:
-          "An http or https URL without user name and password, called when the job becomes final; an empty text and null mean none.",
+          "An http or https URL that is called when the job becomes final; an empty text and null mean none.",
       },
     ),
   ),

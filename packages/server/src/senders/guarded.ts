@@ -73,7 +73,7 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
       const timer = realTime.after(limits.webhookTimeoutMs, abort);
       signal.addEventListener("abort", abort, { once: true });
       try {
-        const { hostname, port } = new URL(url);
+        const { hostname, port, username, password } = new URL(url);
         const literal = hostname.replace(/^\[|\]$/g, "");
         // literal addresses are dialled without a lookup
         if (!allowPrivate && ipaddr.isValid(literal) && !isPublicAddress(literal)) {
@@ -91,7 +91,11 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
             abort();
           },
           body: body.length === 1 ? body[0]! : Readable.from(body),
-          headers: { ...headers, "content-length": String(body.reduce((bytes, { length }) => bytes + length, 0)) },
+          headers: {
+            ...headers,
+            ...(username + password === "" ? {} : { authorization: basic(username, password) }),
+            "content-length": String(body.reduce((bytes, { length }) => bytes + length, 0)),
+          },
           dispatcher: agent,
           signal: over.signal,
         });
@@ -107,6 +111,18 @@ export function guardedSender({ allowPrivate }: { allowPrivate: boolean }): Send
     },
     close: () => agent.destroy(),
   };
+}
+
+/** The header for a user name and a password as a URL holds them. */
+const basic = (...words: readonly string[]): string =>
+  `Basic ${Buffer.from(words.map(decoded).join(":")).toString("base64")}`;
+
+function decoded(word: string): string {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return word; // a percent sign of its own
+  }
 }
 
 /** Reads a bounded part of a reply, so that the connection can be reused. Keeps the beginning, as plain text. */

@@ -66,6 +66,18 @@ describe("Webhook deliveries over REST", () => {
     expect((await http.get(`${list}?jobId=nothing`)).json).toEqual([]);
   });
 
+  it("are shown without their URL's password, and so is their job", async () => {
+    const webhook = "https://user:hidden@example.com/hook?a=1";
+    const id = await scene.running(endpoint, worker, { input: {}, webhook });
+    await scene.done(worker, id);
+    await scene.advance(100);
+    expect(scene.sender.posts.at(-1)?.url).toBe(webhook);
+    const [delivery] = (await http.get(`${list}?jobId=${id}`)).json;
+    expect(delivery.url).toBe("https://user@example.com/hook?a=1");
+    const story = await http.get(`/v1/endpoints/${endpoint.id}/jobs/${id}`);
+    expect(story.json.webhook).toBe("https://user@example.com/hook?a=1");
+  });
+
   it("are listed by endpoint and state, a page at a time, and shown one by one", async () => {
     const [first, second, third] = [await ended(500), await ended(200), await ended(500)];
     const ids = async (query: string) => (await http.get(`${list}?${query}`)).json.map(({ id }: Shown) => id);

@@ -1,6 +1,7 @@
 import type { Signal } from "../../clock.js";
 import type { ApiKey } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { withoutPassword } from "../../domain/jobs/webhook-url.js";
 import { jobNotFound } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { isBound } from "../access/visible.js";
@@ -29,7 +30,7 @@ export async function jobStory(needs: Needs<"reader" | "clock">, caller: ApiKey,
     executionTimeoutMs: job.executionTimeoutMs,
     inputBytes: sent.inputBytes,
     // its URL may hold a token: keys of chosen endpoints see no webhooks
-    ...(sent.webhook === undefined || isBound(caller) ? {} : { webhook: sent.webhook }),
+    ...(sent.webhook === undefined || isBound(caller) ? {} : { webhook: withoutPassword(sent.webhook) }),
     happened: happened.map(({ at, ...rest }) => ({ at: iso(at), ...rest })),
   };
 }

@@ -105,9 +105,6 @@ function readWebhook(text: string | undefined): string | undefined {
     throw invalid("'webhook' contains a space or a control character.");
   const parsed = typeof url === "string" && URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !/^https?:$/.test(parsed.protocol)) throw badWebhook();
-  // it would be listed with each delivery, while the call carries no credentials
-  if (parsed.username !== "" || parsed.password !== "")
-    throw invalid("'webhook' must not hold a user name or a password: they are not sent.");
   return url;
 }
 

@@ -1,5 +1,6 @@
 import type { ApiKey } from "../../domain/access/key.js";
 import { isFinal } from "../../domain/jobs/job.js";
+import { withoutPassword } from "../../domain/jobs/webhook-url.js";
 import { invalid, Refusal } from "../../errors.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
@@ -31,7 +32,7 @@ export const showWholeDelivery = (delivery: DeliveryWithAttempts) =>
 const shownWith = (delivery: DeliveryWithAttempts, more: (attempt: Attempt) => { readonly reply?: string }) => ({
   id: delivery.webhookId,
   jobId: delivery.jobId,
-  url: delivery.url,
+  url: withoutPassword(delivery.url),
   state: delivery.state === "pending" && delivery.heldBy !== undefined ? "held" : delivery.state,
   ...(delivery.nextAt === undefined || delivery.state !== "pending" ? {} : { nextAttemptAt: iso(delivery.nextAt) }),
   attempts: delivery.attempts.map((attempt) => ({
