@@ -74,6 +74,25 @@ describe("A job waits", () => {
     expect(waitReason(facts({ it: "", reason: "", states: ["running"], workersMax: 1 })).waitDetail).toContain("(1)");
   });
 
+  it.each<[string, Partial<WaitFacts>, string, RegExp]>([
+    [
+      "for the only worker",
+      { states: ["idle"], stillStopping: 1 },
+      "workers_max_reached",
+      /^All workers are busy .*\(1\).* 1 of them still runs a handler whose job was stopped; .* 5 s is replaced\.$/,
+    ],
+    ["for one of several workers", { states: ["idle", "idle"], stillStopping: 1 }, "workers_busy", /^A worker is free/],
+    [
+      "for workers of which some are busy",
+      { states: ["idle", "running"], stillStopping: 1 },
+      "workers_max_reached",
+      /^All workers are busy .* 1 of them still runs/,
+    ],
+  ])("for a worker that has not stopped a cancelled job: %s", (_, more, reason, detail) => {
+    const said = waitReason({ ...facts({ it: "", reason: "", workersMax: 1 }), ...more });
+    expect(said).toEqual({ waitReason: reason, waitDetail: expect.stringMatching(detail) });
+  });
+
   it.each<[string, Partial<WaitFacts>, number, string]>([
     [
       "after a pause, with the ways to end it",

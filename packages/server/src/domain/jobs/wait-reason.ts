@@ -27,6 +27,8 @@ export interface WaitFacts {
   readonly lowPriority: boolean;
   readonly endpoint: Pick<Endpoint, "settings" | "failedStarts" | "verdict">;
   readonly states: readonly WorkerState[];
+  /** How many of the idle ones still run a job that was stopped: they take none before its handler ends. */
+  readonly stillStopping?: number;
   readonly pause: CrashPause;
   /** What is being done to start a worker, if it takes long. */
   readonly doing?: string | undefined;
@@ -64,6 +66,11 @@ function nextStart({ leftMs, isWatched }: CrashPause): string {
   return `the next one is started in ${Math.ceil(leftMs / 1_000)} s, and ${save} starts it at once`;
 }
 
+/** What is known of workers whose handlers go on after their job was cancelled, has timed out or was deleted. */
+const stoppingNote = (count: number): string =>
+  `${count} of them still ${count === 1 ? "runs" : "run"} a handler whose job was stopped; ` +
+  `a worker that has not stopped it within ${limits.stopPatienceMs / 1_000} s is replaced.`;
+
 /** Why a job is still waiting, as a code and as a sentence that a user can act on. */
 export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDetail: string } {
   const { settings } = facts.endpoint;
@@ -76,13 +83,18 @@ export function waitReason(facts: WaitFacts): { waitReason: WaitReason; waitDeta
   if (facts.obstacle) return say(facts.obstacle.reason, facts.obstacle.detail);
   const unplaced = facts.throttled !== undefined && isBarrier(facts.throttled) ? "quota_reached" : "no_capacity";
   if (facts.throttled !== undefined && ready + count("starting") === 0) return say(unplaced, facts.throttled);
-  if (count("idle") > 0) return say("workers_busy", "A worker is free and about to take this job.");
-  if (count("running") > 0) {
+  const { stillStopping = 0 } = facts;
+  if (count("idle") > stillStopping) return say("workers_busy", "A worker is free and about to take this job.");
+  if (ready > 0) {
     if (facts.throttled !== undefined) return say(unplaced, `All workers are busy. ${facts.throttled}`);
     if (facts.isFull) return say("no_capacity", `All workers are busy, and another has no place yet: ${facts.doing}.`);
+    const stopping = stillStopping > 0 ? ` ${stoppingNote(stillStopping)}` : "";
     return facts.states.length >= settings.workersMax
-      ? say("workers_max_reached", `All workers are busy and workersMax (${settings.workersMax}) is reached.`)
-      : say("workers_busy", "All workers are busy; more are started when the scaler's target is passed.");
+      ? say(
+          "workers_max_reached",
+          `All workers are busy and workersMax (${settings.workersMax}) is reached.${stopping}`,
+        )
+      : say("workers_busy", `All workers are busy; more are started when the scaler's target is passed.${stopping}`);
   }
   if (count("starting") > 0 && facts.isFull) return say("no_capacity", `A worker has no place yet: ${facts.doing}.`);
   if (count("starting") > 0) {

@@ -64,6 +64,16 @@ describe("Waiting for a job", () => {
     expect(wait.body).toMatchObject({ waitReason: "crash_looping", waitDetail: expect.stringContaining("boom") });
   });
 
+  it("ends with what keeps the worker busy if it has not stopped a cancelled job", async () => {
+    endpoint = await scene.endpoint({ workersMax: 1 });
+    const worker = await scene.worker(endpoint);
+    await cancelJob(scene.parts, endpoint, await scene.running(endpoint, worker));
+    const wait = waiting(await scene.submit(endpoint), 1_000);
+    await scene.advance(1_000);
+    const waitDetail = expect.stringContaining("1 of them still runs a handler whose job was stopped");
+    expect(wait.body).toMatchObject({ status: "IN_QUEUE", waitReason: "workers_max_reached", waitDetail });
+  });
+
   it("ends with one complete reply if the job ends in that very millisecond", async () => {
     const worker = await scene.worker(endpoint);
     const id = await scene.running(endpoint, worker);

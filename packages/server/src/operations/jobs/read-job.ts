@@ -14,6 +14,7 @@ import { waitFor } from "../../lines/waiters.js";
 import { startAmong } from "../../memory/live-workers.js";
 import type { LiveWorker, Needs } from "../needs.js";
 import { crashPause } from "../workers/crash-pause.js";
+import { stillStopping } from "../workers/still-stopping.js";
 
 type Reading = Needs<"reader" | "tallies" | "clock" | "registry" | "here">;
 
@@ -77,9 +78,23 @@ async function waitingFacts(needs: Reading, asked: Asked): Promise<WaitingFacts 
   const held = await needs.tallies.holdings(endpoint.no);
   const workers = needs.registry.workersOf(endpoint.no);
   const states = workers.map(({ row }) => workerState(row, held.get(row.no) ?? 0));
+  const stopping = await stillStopping(
+    needs,
+    workers.map(({ row }) => row),
+    held,
+  );
   const { doing, isFull } = startAmong(workers) ?? {};
   const [throttled, pause] = [whyThrottled(workers, asked.scope), crashPause(needs, endpoint)];
-  return { endpoint, states, doing, isFull, pause, throttled, obstacle: obstacle(needs, endpoint) };
+  return {
+    endpoint,
+    states,
+    stillStopping: stopping.size,
+    doing,
+    isFull,
+    pause,
+    throttled,
+    obstacle: obstacle(needs, endpoint),
+  };
 }
 
 async function whyWaiting(

@@ -3,6 +3,8 @@ import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { refused, Scene } from "../../testing/scene-fixture.js";
 import { updateEndpoint } from "../endpoints/save-endpoint.js";
+import { cancelJob } from "../jobs/change-job.js";
+import { hearPing } from "./hear-ping.js";
 import { showColdStarts, showWorker, showWorkers } from "./show-workers.js";
 import { closeWorker } from "./worker-life.js";
 
@@ -36,6 +38,16 @@ describe("A worker is shown", () => {
     await scene.advance(2_000);
     await scene.done(worker(), id);
     expect(await shown()).toMatchObject({ state: "idle", since: iso(scene.clock.now()) });
+  });
+
+  it("as running, with the reason, while its handler goes on with a cancelled job", async () => {
+    const id = await scene.running(endpoint, worker());
+    await cancelJob(scene.parts, endpoint, id);
+    const why = "its handler still runs a job that was stopped";
+    expect(await shown()).toMatchObject({ state: "running", jobs: 0, why });
+    expect(await showWorker(scene.parts, scene.admin, worker().row.id)).toMatchObject({ state: "running", why });
+    await hearPing(scene.parts, worker(), new Set());
+    expect(await shown()).toMatchObject({ state: "idle" });
   });
 
   it("as closing, with the reason, while it finishes its jobs", async () => {

@@ -8,11 +8,20 @@ import { limits } from "../../limits/index.js";
 import { startOf } from "../../memory/live-workers.js";
 import type { Needs } from "../needs.js";
 import { iso } from "../show-resources.js";
+import { stillStopping } from "./still-stopping.js";
 
-type Showing = Needs<"registry" | "tallies">;
+type Showing = Needs<"registry" | "tallies" | "reader">;
+
+/** What a worker has to do now. */
+interface Load {
+  /** The jobs that it holds. */
+  readonly held: number;
+  /** Whether it still runs a job that was stopped. */
+  readonly isStopping: boolean;
+}
 
 /** A worker's state as people are shown it, with its beginning and its reason. */
-function stateOf(row: Worker, endpoint: Endpoint, held: number, busyAt: number) {
+function stateOf(row: Worker, endpoint: Endpoint, { held, isStopping }: Load, busyAt: number) {
   const state = workerState(row, held);
   const upAt = row.readyAt ?? row.createdAt;
   const say = (shown: string, since: number, why: string | undefined) => ({ state: shown, since, why });
@@ -33,6 +42,7 @@ function stateOf(row: Worker, endpoint: Endpoint, held: number, busyAt: number) 
   if (state === "paused") return say("paused", row.pausedAt ?? upAt, row.why);
   if (state === "starting") return say("initializing", row.placedAt ?? row.createdAt, undefined);
   if (isFrozen(row)) return say("initializing", busyAt, row.why);
+  if (isStopping) return say("running", Math.max(upAt, busyAt), "its handler still runs a job that was stopped");
   // a worker that runs jobs or waits for them needs no reason
   return say(state, Math.max(upAt, busyAt), undefined);
 }
@@ -69,10 +79,10 @@ const shownColdStart = ({ steps, totalMs, outputMs }: ColdStart) => ({
 });
 
 /** A worker as callers see it; absent fields are left out. */
-function view({ registry }: Needs<"registry">, { scope }: ApiKey, endpoint: Endpoint, row: Worker, held: number) {
+function view({ registry }: Needs<"registry">, { scope }: ApiKey, endpoint: Endpoint, row: Worker, load: Load) {
   const live = registry.workerByNo(row.no);
   const start = live && startOf(live);
-  const { state, since, why } = stateOf(row, endpoint, held, live?.busyAt ?? 0);
+  const { state, since, why } = stateOf(row, endpoint, load, live?.busyAt ?? 0);
   const { gpus = [], cpus, memoryMib } = row.resources ?? {};
   const isGone = row.wanted === "stopped" || row.endedAt !== undefined;
   return {
@@ -84,7 +94,7 @@ function view({ registry }: Needs<"registry">, { scope }: ApiKey, endpoint: Endp
     since: iso(since),
     ...(why === undefined || why === "" ? {} : { why: namedFor(scope, why) }),
     ...(start === undefined ? {} : { doing: start.doing }),
-    jobs: held,
+    jobs: load.held,
     gpus: gpus.map(({ id, name }) => ({ id, name })),
     ...(cpus === undefined ? {} : { vcpuCount: cpus }),
     ...(memoryMib === undefined ? {} : { memoryInGb: memoryMib / 1_024 }),
@@ -131,14 +141,20 @@ export async function showWorkers(
         .workersOf(endpoint.no)
         .map(({ row }) => row)
         .toReversed();
-  return rows.map((row) => view(needs, caller, endpoint, row, held.get(row.no) ?? 0));
+  const load = await loadsOf(needs, rows, held);
+  return rows.map((row) => view(needs, caller, endpoint, row, load(row)));
 }
 
 /** One worker with its timeline, until 24 hours after its end. Another user's is refused like an unknown one. */
 export async function showWorker(needs: Showing, caller: ApiKey, workerId: string) {
   const { row, endpoint } = await ownWorker(needs, caller, workerId);
-  const held = await needs.tallies.holdings(endpoint.no);
-  return view(needs, caller, endpoint, row, held.get(row.no) ?? 0);
+  const load = await loadsOf(needs, [row], await needs.tallies.holdings(endpoint.no));
+  return view(needs, caller, endpoint, row, load(row));
+}
+
+async function loadsOf(needs: Showing, rows: readonly Worker[], held: ReadonlyMap<number, number>) {
+  const stopping = await stillStopping(needs, rows, held);
+  return ({ no }: Worker): Load => ({ held: held.get(no) ?? 0, isStopping: stopping.has(no) });
 }
 
 const isWorkerId = /^[a-z0-9]{14}$/;
