@@ -45,10 +45,13 @@ export const busy = () =>
 export const storeAway = () =>
   new Refusal("UNAVAILABLE", "The database does not answer just now; try again in a second.", { retryAfterSeconds: 1 });
 
-export const endpointNotFound = (id: string) =>
+/** `named`: the id of the caller's own endpoint that has what was given as its name. */
+export const endpointNotFound = (id: string, named?: string) =>
   new Refusal(
     "ENDPOINT_NOT_FOUND",
-    `There is no endpoint '${clip(id)}' for this key; the list of endpoints shows yours.`,
+    named === undefined
+      ? `There is no endpoint '${clip(id)}' for this key; the list of endpoints shows yours.`
+      : `'${clip(id)}' is the name of an endpoint: send its id, ${named}, instead.`,
   );
 
 export const jobNotFound = (id: string) =>

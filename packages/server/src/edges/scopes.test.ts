@@ -165,6 +165,23 @@ describe("A key of named endpoints", () => {
   });
 });
 
+describe("An endpoint asked for by its name", () => {
+  const refusalTo = async (key: string, path: string) => {
+    const { status, json } = await http.get(path, { key });
+    return [status, json.code, json.error];
+  };
+
+  it.each(["/v2/other/health", "/v2/other/status/nothing", "/v1/endpoints/other"])(
+    "is refused with its id, by %s, to a key that sees it",
+    async (path) => {
+      const error = `'other' is the name of an endpoint: send its id, ${other.id}, instead.`;
+      expect(await refusalTo("mr_read-only", path)).toEqual([404, "ENDPOINT_NOT_FOUND", error]);
+      const unknown = "There is no endpoint 'other' for this key; the list of endpoints shows yours.";
+      expect(await refusalTo("mr_bound", path)).toEqual([404, "ENDPOINT_NOT_FOUND", unknown]);
+    },
+  );
+});
+
 describe("Another user", () => {
   let key: string;
   beforeEach(async () => {
@@ -182,6 +199,9 @@ describe("Another user", () => {
     }
     expect(await refusal(`/v2/${endpoint.id}/health`)).toEqual(unknown);
     expect(await refusal(`/v1/endpoints/${endpoint.id}`)).toEqual(await refusal("/v1/endpoints/aaaaaaaaaaaaaa"));
+    const byName = encodeURIComponent(endpoint.settings.name);
+    for (const path of [`/v2/${byName}/health`, `/v1/endpoints/${byName}`])
+      expect(await refusal(path)).toEqual(unknown);
   });
 
   it("can neither see nor change my resources: 404, but 400 to delete a volume", async () => {

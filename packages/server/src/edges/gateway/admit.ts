@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { type ApiKey, isVisible, mayChange, maySee, type Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { endpointNotFound, forbidden, Refusal } from "../../errors.js";
+import { forbidden, Refusal } from "../../errors.js";
 import { authenticate, knownKey, refuseWhileDraining } from "../../operations/access/authenticate.js";
+import { unseenEndpoint } from "../../operations/access/visible.js";
 import type { Needs } from "../../operations/needs.js";
 
 type Access = Needs<"registry" | "vault" | "draining" | "clock">;
@@ -38,7 +39,7 @@ export async function admit(needs: Access, asked: GatewayRequest): Promise<Admit
   const caller = await authenticate(needs, asked.request.headers.authorization);
   const id = asked.endpointId;
   const endpoint = await needs.registry.known("endpoint", id, () => needs.registry.endpoint(id));
-  if (!isVisible(caller, endpoint)) throw endpointNotFound(asked.endpointId);
+  if (!isVisible(caller, endpoint)) throw unseenEndpoint(needs, caller, id);
   if (!mayPass(caller.scope, asked)) throw forbidden("This key may only read: it may send GET and HEAD.");
   if (endpoint.settings.type === "LB") return admitted(endpoint, caller, asked);
   const instead = `send its jobs to /v2/${endpoint.id}/run or /runsync.`;

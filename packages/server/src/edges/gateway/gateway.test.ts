@@ -103,6 +103,14 @@ describe("A key", () => {
     expect([there.status, there.json.code]).toEqual([404, "ENDPOINT_NOT_FOUND"]);
     expect(there.json.error.replace(endpoint.id, "X")).toBe(nowhere.json.error.replace("unknown0000000", "X"));
   });
+
+  it("of its name is refused with its id, to its owner alone", async () => {
+    const named = await scene.endpoint({ type: "LB", name: "by-its-name" });
+    const { key } = await scene.stranger();
+    const refusal = async (options?: { key: string }) => (await http.get("/lb/by-its-name/", options)).json.error;
+    expect(await refusal()).toBe(`'by-its-name' is the name of an endpoint: send its id, ${named.id}, instead.`);
+    expect(await refusal({ key })).toMatch(/^There is no endpoint 'by-its-name' for this key/);
+  });
 });
 
 describe("A request that finds no worker", () => {

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type ApiKey, isVisible, mayChange, maySee, type Scope } from "../../domain/access/key.js";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import { endpointNotFound, forbidden, Refusal } from "../../errors.js";
+import { forbidden, Refusal } from "../../errors.js";
 import {
   authenticate,
   hasEnded,
@@ -10,6 +10,7 @@ import {
   refuseWhileDraining,
 } from "../../operations/access/authenticate.js";
 import type { Caller } from "../../operations/access/change-as.js";
+import { unseenEndpoint } from "../../operations/access/visible.js";
 import type { Needs, Parts } from "../../operations/needs.js";
 import type { Grants, RatedOperation, Rates } from "../../rates.js";
 import { endEarly, isGone } from "./replies/replies.js";
@@ -48,7 +49,7 @@ export async function admitToJobs(needs: JobAccess, request: FastifyRequest, rep
   const caller = await authenticate(needs, request.headers.authorization);
   const { endpointId } = request.params as { endpointId: string };
   const endpoint = await needs.registry.known("endpoint", endpointId, () => needs.registry.endpoint(endpointId));
-  if (!isVisible(caller, endpoint)) throw endpointNotFound(endpointId);
+  if (!isVisible(caller, endpoint)) throw unseenEndpoint(needs, caller, endpointId);
   const { config } = request.routeOptions;
   const changes = config.changes || (request.query as { ttl?: string }).ttl !== undefined;
   if (changes && !mayChange(caller.scope, endpointId)) throw forbidden("This key may only read.");

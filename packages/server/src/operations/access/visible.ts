@@ -4,7 +4,7 @@ import type { RegistryAuth } from "../../domain/endpoints/registry-auth.js";
 import type { Template } from "../../domain/endpoints/template.js";
 import type { Volume } from "../../domain/endpoints/volume.js";
 import { isPod, type Pod } from "../../domain/pods/pod.js";
-import { forbidden } from "../../errors.js";
+import { endpointNotFound, forbidden, type Refusal } from "../../errors.js";
 import type { Needs } from "../needs.js";
 
 /**
@@ -40,6 +40,13 @@ export function visibleVolumes({ registry }: Needs<"registry">, caller: ApiKey):
 /** The endpoints that a key sees. */
 export const visibleEndpoints = ({ registry }: Needs<"registry">, caller: ApiKey): Endpoint[] =>
   registry.endpoints().filter((endpoint) => !isPod(endpoint) && isVisible(caller, endpoint));
+
+/** The refusal for an endpoint that a key does not see. If it was asked for by its name, the refusal names its id. */
+export function unseenEndpoint({ registry }: Needs<"registry">, caller: ApiKey, given: string): Refusal {
+  const isMeant = (each: Endpoint) => each.settings.name === given && !isPod(each) && isVisible(caller, each);
+  const [meant, another] = registry.endpoints().filter(isMeant);
+  return endpointNotFound(given, another === undefined ? meant?.id : undefined);
+}
 
 /** A user's pods, which keys of chosen endpoints never see. */
 export function visiblePods({ registry }: Needs<"registry">, caller: ApiKey): Pod[] {

@@ -15,6 +15,7 @@ import { endpointNotFound, Refusal } from "../../errors.js";
 import { auditing } from "../../store/audit.js";
 import type { NewRelease } from "../../store/index.js";
 import { type Caller, changeAs } from "../access/change-as.js";
+import { unseenEndpoint } from "../access/visible.js";
 import { checkKept } from "../check-kept.js";
 import { announceEnd, cancelWaiting, endpointDeleted, ringStops } from "../jobs/change-job.js";
 import type { Needs } from "../needs.js";
@@ -31,7 +32,7 @@ type Deleting = Saving & Needs<"jobs" | "purges" | "reader">;
 /** The caller's endpoint. Another user's is refused exactly like an unknown one. */
 export function ownEndpoint({ registry }: Needs<"registry">, caller: ApiKey, id: string): Endpoint {
   const endpoint = registry.endpoint(id);
-  if (!isVisible(caller, endpoint)) throw endpointNotFound(id);
+  if (!isVisible(caller, endpoint)) throw unseenEndpoint({ registry }, caller, id);
   return endpoint;
 }
 
