@@ -1,4 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -73,7 +75,10 @@ describe("millrace run --batch", () => {
       `${readFileSync(join(folder, "results.jsonl"), "utf8")}{"line":3,"sta`,
     );
     writeFileSync(gate, "");
-    expect(await run("--json")).toMatchObject({ exit: 0, out: '{"jobs":6,"failed":0,"out":"results.jsonl"}\n' });
+    expect(await run("--json")).toMatchObject({
+      exit: 0,
+      out: '{"jobs":6,"failed":0,"expired":0,"out":"results.jsonl"}\n',
+    });
     expect(results().map(({ output }) => output)).toEqual([0, 2, 4, 6, 8, 10]);
     expect(journal(ran).sort()).toEqual(["0", "1", "2", "3", "4", "5"]);
   });
@@ -117,9 +122,28 @@ describe("millrace run --batch", () => {
     expect(await run("--ttl", "1")).toMatchObject({ exit: 2, err: expect.stringContaining("--ttl must be") });
   });
 
+  it("counts the jobs that were deleted with their results, and fails", async (test) => {
+    inputs([{ n: 1 }]);
+    const late = createServer((request, response) => {
+      const isList = request.url?.startsWith("/v1/endpoints");
+      response.end(isList ? '[{"id":"e1","name":"double"}]' : '{"id":"j1","status":"COMPLETED","expired":true}');
+    });
+    await new Promise<void>((done) => late.listen(0, "127.0.0.1", done));
+    test.onTestFinished(() => void late.close());
+    const env = {
+      MILLRACE_URL: `http://127.0.0.1:${(late.address() as AddressInfo).port}`,
+      MILLRACE_API_KEY: "mr_any",
+    };
+    const out = "1 jobs, of which 0 failed and 1 expired before their results were fetched: results.jsonl\n";
+    expect(await millraceHere(words, { env, folder })).toMatchObject({ exit: 1, out });
+    expect(results()).toMatchObject([{ line: 1, id: "j1", status: "EXPIRED" }]);
+  });
+
   it("needs a file for the results, and one that is there for the inputs", async () => {
     const missing = await millrace(words.slice(0, 4), { env: toServer(server), folder });
     expect(missing).toMatchObject({ exit: 2, err: expect.stringContaining("Name a file for the results.") });
     expect(await run()).toMatchObject({ exit: 2, err: expect.stringMatching(/inputs.jsonl cannot be read/) });
+    const piped = await run("--batch", "-");
+    expect(piped).toMatchObject({ exit: 2, err: expect.stringContaining("put them in a file.  --batch inputs.jsonl") });
   });
 });

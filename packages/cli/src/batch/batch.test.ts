@@ -46,11 +46,12 @@ async function runLines(lines: string[], answers: Answer[], { endpoint = "e", to
 const done = { id: "j", status: "COMPLETED" as const, output: 1 };
 const revoked = new Failure(exits.refused, "no such key", undefined, false, 401);
 
-it("A job whose result is not kept any more is a result of its own, and does not end the batch", async () => {
+it("A job whose result is not kept any more is EXPIRED, whatever it was, and does not end the batch", async () => {
   expect(await run({ id: "j", status: "COMPLETED", expired: true })).toMatchObject({
     count: 1,
-    failed: 1,
-    result: { id: "j", error: expect.stringContaining("not kept any more") },
+    failed: 0,
+    expired: 1,
+    result: { id: "j", status: "EXPIRED", error: expect.stringMatching(/was COMPLETED, .* not kept any more/) },
   });
 });
 
@@ -70,7 +71,7 @@ it("A server that is started again is waited for", async () => {
 it("An input that is refused is a result of its own, and the others go on", async () => {
   const large = new Failure(exits.refused, "The body is too large.", undefined, false, 413);
   const queued = { id: "j", status: "IN_QUEUE" as const };
-  expect(await runLines(['{"a":1}', "{}"], [large, queued, done])).toEqual({ count: 2, failed: 1 });
+  expect(await runLines(['{"a":1}', "{}"], [large, queued, done])).toEqual({ count: 2, failed: 1, expired: 0 });
   expect(results()).toEqual([
     { line: 1, status: "REFUSED", error: "The body is too large." },
     { line: 2, id: "j", status: "COMPLETED", output: 1 },

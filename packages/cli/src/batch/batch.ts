@@ -27,12 +27,15 @@ interface Line {
   readonly input: object;
 }
 
-/** Runs a job for each line of a file; returns how many have failed. What an earlier run has done is not done again. */
-export async function runBatch(
-  calls: Calls,
-  terminal: Terminal,
-  batch: Batch,
-): Promise<{ count: number; failed: number }> {
+/** How a batch has ended: of `count` jobs some have failed, and the server has deleted others with their results. */
+export interface BatchEnd {
+  readonly count: number;
+  readonly failed: number;
+  readonly expired: number;
+}
+
+/** Runs a job for each line of a file. What an earlier run has done is not done again. */
+export async function runBatch(calls: Calls, terminal: Terminal, batch: Batch): Promise<BatchEnd> {
   let total = 0;
   const inputs = createHash("sha256");
   // all are checked before the first is submitted
@@ -64,7 +67,7 @@ export async function runBatch(
     results.leave();
   }
   results.close();
-  return { count: results.count, failed: results.failed };
+  return { count: results.count, failed: results.failed, expired: results.expired };
 }
 
 /** The inputs of a file, one at a time. */
@@ -107,7 +110,8 @@ async function runLine(calls: Calls, batch: Batch, { no, input }: Line, results:
   if (!job) return;
   const { id, status, expired } = job;
   if (expired) {
-    results.add({ line: no, id, status, error: "its result is not kept any more: the batch was taken up too late" });
+    const why = `The job was ${status}, and its result is not kept any more: the batch was taken up too late.`;
+    results.add({ line: no, id, status: "EXPIRED", error: why });
     return;
   }
   const { output, error, status: end } = await ended(calls, endpoint, id);

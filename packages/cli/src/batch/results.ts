@@ -4,11 +4,11 @@ import type { StatusBody } from "@millrace/api";
 import { exits, Failure } from "../exit.js";
 import { reasonOf } from "../files.js";
 
-/** A job's end, as a line of the results; without an id, its input was refused. */
+/** A job's end, as a line of the results: REFUSED if its input was, EXPIRED if it was deleted with its result before. */
 export interface Result extends Partial<Pick<StatusBody, "id" | "output" | "error">> {
   /** The line of its input, from 1 on. */
   readonly line: number;
-  readonly status: StatusBody["status"] | "REFUSED";
+  readonly status: StatusBody["status"] | "REFUSED" | "EXPIRED";
 }
 
 /** What a batch is made of: another one may not go on with its results. */
@@ -35,6 +35,7 @@ export class Results {
   readonly #begun: State;
   readonly #done = new Set<number>();
   failed = 0;
+  expired = 0;
 
   constructor(file: string, origin: Origin) {
     [this.#file, this.#state] = [file, `${file}.batch`];
@@ -114,7 +115,8 @@ export class Results {
 
   #note({ line, status, error }: Result): void {
     this.#done.add(line);
-    if (status !== "COMPLETED" || error !== undefined) this.failed++;
+    if (status === "EXPIRED") this.expired++;
+    else if (status !== "COMPLETED" || error !== undefined) this.failed++;
   }
 }
 

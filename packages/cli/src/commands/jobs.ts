@@ -37,6 +37,8 @@ async function batch(
 ): Promise<Exit> {
   const { batch: inputs = "", out, atOnce } = options;
   const policy = policyOf(options);
+  if (inputs === "-")
+    throw new Failure(exits.usage, "The inputs of a batch are read twice: put them in a file.", "--batch inputs.jsonl");
   if (out === undefined) throw new Failure(exits.usage, "Name a file for the results.", "--out results.jsonl");
   if (!/^[1-9]\d{0,3}$/.test(atOnce))
     throw new Failure(exits.usage, "--at-once must be a number from 1 to 9999.", "--at-once 32");
@@ -46,14 +48,15 @@ async function batch(
   );
   const { runBatch } = await import("../batch/batch.js");
   const files = { inputs: resolve(tools.folder, inputs), out: resolve(tools.folder, out) };
-  const { count, failed } = await runBatch(calls, terminal, {
+  const { count, failed, expired } = await runBatch(calls, terminal, {
     endpoint,
     ...files,
     ...(policy && { policy }),
     atOnce: Number(atOnce),
   });
-  terminal.result({ jobs: count, failed, out }, `${count} jobs, of which ${failed} failed: ${out}`);
-  return failed === 0 ? exits.done : exits.failed;
+  const lost = expired === 0 ? "" : ` and ${expired} expired before their results were fetched`;
+  terminal.result({ jobs: count, failed, expired, out }, `${count} jobs, of which ${failed} failed${lost}: ${out}`);
+  return failed + expired === 0 ? exits.done : exits.failed;
 }
 
 /** The command that lists the jobs there are. */
@@ -68,7 +71,7 @@ export function jobCommands(program: Command, tools: Tools): void {
       "after",
       jsonNote(
         "the job's status, as GET /v2/{endpoint}/status/{job} returns it; with --no-wait what POST /v2/{endpoint}/run returns; with --batch",
-        "{ jobs: number, failed: number, out: string }",
+        "{ jobs: number, failed: number, expired: number, out: string }",
       ),
     )
     .argument("<endpoint>", "its name or id")
@@ -90,7 +93,10 @@ export function jobCommands(program: Command, tools: Tools): void {
         "millrace run shout --batch inputs.jsonl --out results.jsonl",
       ),
     )
-    .addHelpText("after", "\nA batch that was interrupted goes on when it is run again: no job runs twice.")
+    .addHelpText(
+      "after",
+      "\nA batch that was interrupted goes on when it is run again: no job runs twice. A result is kept for 30 minutes; of a job that ended earlier the batch has only the status EXPIRED.",
+    )
     .action(async (given: string, input: string | undefined, options: RunOptions, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       if (options.batch !== undefined && input !== undefined)
