@@ -12,7 +12,7 @@ export function Stream({ endpointId, jobId }: { readonly endpointId: string; rea
   const [chunks, setChunks] = useState<readonly unknown[]>([]);
   useEffect(() => {
     const over = new AbortController();
-    /** Whether the job has ended. */
+    /** Whether the job has ended, or is deleted. */
     async function listen(): Promise<boolean> {
       const reply = await client().open(
         `/v2/${endpointId}/stream/${jobId}`,
@@ -30,7 +30,7 @@ export function Stream({ endpointId, jobId }: { readonly endpointId: string; rea
           parts = [...parts, (readJson(data) as { output: unknown }).output].slice(-chunksKept);
         }
         if (!over.signal.aborted) setChunks(parts);
-        if (events.some(({ event }) => event === "done")) return true;
+        if (events.some(({ event }) => event === "done" || event === "gone")) return true;
       }
       return false;
     }

@@ -39,7 +39,7 @@ const jobReading = `The result is kept for 30 minutes after the job's end if it 
 to \`/runsync\`; afterwards 404. While a job waits, \`waitReason\` and \`waitDetail\` say why.`;
 const jobWaiting = "Answers when the job is final or when `wait` (milliseconds) is over, with its status then.";
 const streaming = `Each chunk is handed out once to pollers, oldest first. As server-sent events every chunk has an id: send it back as
-\`Last-Event-ID\` to go on after it.`;
+\`Last-Event-ID\` to go on after it. \`done\` with the job's status is the last event, or \`gone\` if the job is deleted.`;
 const workerLog =
   "Kept while the worker lives and for a day after its end, on the host that ran it; 409 while that host's server does not answer. Secrets are masked.";
 

@@ -99,3 +99,20 @@ it("Small chunks as events are written together, and take turns with all other w
   expect(waits).toBeGreaterThanOrEqual(10);
   expect(write.mock.calls.length).toBeLessThan(15);
 });
+
+describe("A stream of events", () => {
+  it.each([
+    ["waits", () => scene.submit(endpoint)],
+    ["runs", async () => id],
+  ])("ends with gone when a job that %s is deleted by its ttl", async (_, begin) => {
+    id = await begin();
+    expect((await http.get(`/v2/${endpoint.id}/status/${id}?ttl=10000`)).status).toBe(200);
+    const reading = events();
+    await scene.until(() => scene.clock.sleeping === 1);
+    await scene.advance(10_000);
+    const [last = ""] = (await reading).text.trimEnd().split("\n\n").slice(-1);
+    expect(last).toMatch(/^event: gone\ndata: \{/);
+    const body = JSON.parse(last.slice(last.indexOf("{")));
+    expect(body).toMatchObject({ code: "JOB_NOT_FOUND", error: expect.any(String) });
+  });
+});

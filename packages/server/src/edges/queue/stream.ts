@@ -11,7 +11,7 @@ import { findJob } from "../../operations/jobs/read-job.js";
 import { followStream, readStream, type StreamEvent } from "../../operations/jobs/read-stream.js";
 import type { Chunk, Parts } from "../../operations/needs.js";
 import { type Lane, turns } from "../../turns.js";
-import { goneSignal, isGone, wasWritten } from "../shared/replies/replies.js";
+import { goneSignal, isGone, refusalText, wasWritten } from "../shared/replies/replies.js";
 import { askedIn, sendLentReply, writeLent } from "../shared/replies/send-lent.js";
 import { readClamped } from "../shared/wait.js";
 
@@ -80,8 +80,9 @@ async function sendEvents(parts: Parts, request: FastifyRequest, reply: FastifyR
       else await writeEvent(parts, reply, event, over.signal);
     }
   } catch (error) {
-    // A job that has expired ends the stream. After any other failure the client should reconnect with Last-Event-ID.
+    // After any other failure than the job's deletion, the client should reconnect with Last-Event-ID.
     if (!(error instanceof Refusal) || error.code !== "JOB_NOT_FOUND") reply.raw.destroy();
+    else reply.raw.write(`event: gone\ndata: ${refusalText(error, request.id)}\n\n`);
   }
   return reply.raw.end();
 }

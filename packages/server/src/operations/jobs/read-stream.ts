@@ -90,7 +90,8 @@ export type StreamEvent =
   | { readonly kind: "pause" };
 
 /**
- * Follows a job to its end. `from`: the last event the reader has seen. If the job starts over, so do the chunks, at 0.
+ * Follows a job to its end; refuses a job that is deleted. `from`: the last event the reader has seen. If the job starts
+ * over, so do the chunks, at 0.
  */
 export async function* followStream(
   needs: Streaming,
@@ -114,6 +115,7 @@ export async function* followStream(
         return {
           value: { job, chunks },
           done: chunks.length > 0 || isFinal(job.status) || told !== `${job.status}/${job.starts}`,
+          lookAt: job.expiresAt,
         };
       });
       if (isOver()) return;
