@@ -120,6 +120,14 @@ describe("millrace run", () => {
     rmSync(folder, { recursive: true });
   });
 
+  it("submits once with one idempotency key", async () => {
+    const once = () => run("run", "shout", '{"text":"once"}', "--idempotency-key", "order-1", "--json");
+    const [first, again] = [JSON.parse((await once()).out), JSON.parse((await once()).out)];
+    expect(again).toMatchObject({ id: first.id, output: "ONCE" });
+    const refused = await run("run", "shout", "--idempotency-key", "order-1", "--batch", "inputs.jsonl");
+    expect(refused).toMatchObject({ exit: 2, err: expect.stringContaining("leave --idempotency-key out") });
+  });
+
   it("submits with a policy and a webhook", async () => {
     const policy = ["--execution-timeout", "60000", "--ttl", "600000", "--low-priority"];
     const { out } = await run("run", "idle", "--no-wait", "--webhook", "http://127.0.0.1:9/hook", ...policy);
@@ -183,12 +191,15 @@ describe("The commands for a job", () => {
   it("stream prints what a job yields when it yields it, and why it failed", async (test) => {
     const gate = join(makeFolder(test), "gate");
     const begin = async (input: object) => (await run("run", "count", JSON.stringify(input), "--no-wait")).out.trim();
-    const streaming = startMillrace(test, ["stream", "count", await begin({ gate })], { env: toServer(server) });
+    const streamed = await begin({ gate });
+    const streaming = startMillrace(test, ["stream", "count", streamed], { env: toServer(server) });
     await streaming.shows("first\n");
     expect(streaming.screen()).toBe("first\n");
     writeFileSync(gate, "");
     expect(await streaming.ended).toBe(0);
     expect(streaming.screen()).toBe('first\n{"n":2}\n');
+    const again = await run("stream", "count", streamed);
+    expect(again).toMatchObject({ exit: 0, out: "", err: expect.stringContaining("each is handed out once") });
 
     const { exit, out } = await run("stream", "count", await begin({ gate }), "--json");
     const lines = out
@@ -227,9 +238,10 @@ describe("The commands for a job", () => {
     const asked = await run("purge", "idle");
     expect(asked).toMatchObject({
       exit: 2,
-      err: expect.stringMatching(/cancels the \d+ jobs that wait.*purge idle --yes/),
+      err: expect.stringMatching(/cancels the \d+ waiting jobs? of "idle".*purge idle --yes/),
     });
-    expect((await run("purge", "idle", "--yes")).out).toMatch(/^\d+ jobs cancelled\n$/);
+    expect((await run("purge", "idle", "--yes")).out).toMatch(/^\d+ jobs? cancelled\n$/);
+    expect(await run("purge", "idle")).toEqual({ exit: 0, out: 'No job waits at "idle".\n', err: "" });
     expect(JSON.parse((await run("health", "idle", "--json")).out)).toMatchObject({ jobs: { inQueue: 0 } });
   });
 

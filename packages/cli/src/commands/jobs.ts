@@ -13,7 +13,7 @@ import type { Terminal } from "../output/terminal.js";
 import { type PolicyOptions, policyOf } from "../policy.js";
 import type { Tools } from "../tools.js";
 
-type Reference = Pick<StatusBody, "id" | "status">;
+type Reference = Pick<StatusBody, "id" | "status" | "expired">;
 
 interface Streamed {
   readonly status: string;
@@ -23,6 +23,7 @@ interface Streamed {
 interface RunOptions extends PolicyOptions {
   readonly wait: boolean;
   readonly webhook?: string;
+  readonly idempotencyKey?: string;
   readonly batch?: string;
   readonly out?: string;
   readonly atOnce: string;
@@ -78,6 +79,7 @@ export function jobCommands(program: Command, tools: Tools): void {
     .argument("[input]", "the input: a JSON object, @file.json, or - for standard input (default: {})")
     .option("--no-wait", "print the job's id and return at once")
     .option("--webhook <url>", "where the server posts the job's status when it has ended")
+    .option("--idempotency-key <key>", "the same key, within 24 hours, returns the same job instead of a second one")
     .option("--execution-timeout <ms>", "how long one run may take, in milliseconds")
     .option("--ttl <ms>", "how long it may live from now, in milliseconds")
     .option("--low-priority", "wait for a worker that runs anyway, and start none")
@@ -101,19 +103,24 @@ export function jobCommands(program: Command, tools: Tools): void {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       if (options.batch !== undefined && input !== undefined)
         throw new Failure(exits.usage, "A batch has its inputs from its file: leave the input out, or --batch.");
-      const { webhook } = options;
+      const { webhook, idempotencyKey } = options;
       const policy = policyOf(options);
       if (options.batch !== undefined && options.webhook !== undefined)
         throw new Failure(exits.usage, "A batch writes its results to a file: leave --webhook out, or --batch.");
+      if (options.batch !== undefined && options.idempotencyKey !== undefined)
+        throw new Failure(exits.usage, "A batch has keys of its own: leave --idempotency-key out, or --batch.");
       if (options.batch !== undefined) return tools.end(await batch(tools, terminal, calls, given, options));
       const body = await readInput(input ?? "{}", tools.streams.in);
       const endpoint = await endpointId(calls, given);
-      const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, {
-        input: body,
-        ...(webhook === undefined ? {} : { webhook }),
-        ...(policy && { policy }),
-      });
+      const submission = { input: body, ...(webhook === undefined ? {} : { webhook }), ...(policy && { policy }) };
+      const headers = idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey };
+      const job = await calls.call<Reference>("POST", `/v2/${endpoint}/run`, submission, headers);
       if (!options.wait) return terminal.result(job, job.id);
+      if (job.expired)
+        throw new Failure(
+          exits.failed,
+          `Job ${job.id} of this key was ${job.status}, and its result is not kept any more.`,
+        );
       tools.interrupted.addEventListener("abort", () =>
         terminal.say(`The job goes on without you: millrace status ${shellWord(given)} ${job.id}`),
       );
@@ -147,12 +154,17 @@ export function jobCommands(program: Command, tools: Tools): void {
     .action(async (given: string, job: string, _: object, command: Command) => {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const [endpoint, id] = [await endpointId(calls, given), encodeURIComponent(job)];
-      for (;;) {
+      for (let isNothing = true; ; ) {
         const asked = calls.call<Streamed>("GET", `/sdk/v2/${endpoint}/stream/${id}?wait=10000`);
         const { status, stream } = await hinted(asked, jobsOf(given));
         for (const chunk of stream)
           terminal.result(chunk, typeof chunk.output === "string" ? chunk.output : JSON.stringify(chunk.output));
+        isNothing &&= stream.length === 0;
         if (status === "IN_QUEUE" || status === "IN_PROGRESS") continue;
+        if (status === "COMPLETED" && isNothing)
+          terminal.say(
+            `The job has no chunks, or they were read already: each is handed out once. Its output: millrace status ${shellWord(given)} ${job} --wait`,
+          );
         if (status === "COMPLETED") return;
         if (terminal.isJson) return tools.end(exits.failed); // its lines are all entries of the stream
         return tools.end(showEnd(terminal, await calls.call<StatusBody>("GET", `/v2/${endpoint}/status/${id}`)));

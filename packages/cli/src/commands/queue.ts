@@ -75,12 +75,14 @@ export function queueCommands(program: Command, tools: Tools): void {
       const endpoint = await endpointId(calls, given);
       if (!options.yes) {
         const { jobs } = await calls.call<HealthBody>("GET", `/v2/${endpoint}/health`);
+        if (jobs.inQueue === 0)
+          return terminal.result({ removed: 0, status: "completed" }, `No job waits at "${given}".`);
         await terminal.confirm(
-          `This cancels the ${jobs.inQueue} jobs that wait at "${given}".`,
+          `This cancels the ${jobs.inQueue} waiting job${jobs.inQueue === 1 ? "" : "s"} of "${given}".`,
           `millrace purge ${shellWord(given)} --yes`,
         );
       }
       const body = await calls.call<{ removed: number; status: string }>("POST", `/v2/${endpoint}/purge-queue`);
-      terminal.result(body, `${body.removed} jobs cancelled`);
+      terminal.result(body, `${body.removed} job${body.removed === 1 ? "" : "s"} cancelled`);
     });
 }
