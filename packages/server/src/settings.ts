@@ -41,7 +41,7 @@ export const settings = Type.Object({
   ),
   MILLRACE_RATE_LIMITS: onOff("Whether the rate limits of the queue API and REST v2 are enforced.", "on"),
   MILLRACE_REQUESTS_PER_WORKER: whole(
-    "Requests per 10 s that each running worker adds to the rate limits.",
+    "Requests per 10 s for each worker that runs jobs: no rate limit of the queue API is below their sum.",
     100,
     0,
     1_000_000,
