@@ -70,14 +70,16 @@ export const User = Type.Object({
   ),
 });
 export type User = Static<typeof User>;
-/** The reply to `POST /users`, the only reply that shows the secret. */
+/** The reply to `POST /users`, the only reply that shows another user's secret. */
 export const NewUser = Type.Object({
   ...User.properties,
-  webhookSecret: Type.String({ description: "Signs the user's webhooks; it is shown once." }),
+  webhookSecret: Type.String({
+    description: "Signs the user's webhooks; later only the user's own keys can read it, at GET /v1/webhooks/secret.",
+  }),
 });
 export type NewUser = Static<typeof NewUser>;
 /** The reply to a rotation of a user's webhook secret. */
-export const NewWebhookSecret = Type.Object({ webhookSecret: Type.String({ description: "It is shown once." }) });
+export const NewWebhookSecret = Type.Object({ webhookSecret: NewUser.properties.webhookSecret });
 
 const access = choice(
   ["read", "run"] as const,

@@ -96,7 +96,8 @@ const users: Noun<User> = {
     defaults: { role: "member" },
     once: {
       field: "webhookSecret",
-      words: "The user is made. This secret signs its webhooks, and is shown once. Now make a key for the user.",
+      words:
+        "The user is made. This secret signs its webhooks; from now on only the user's own keys show it. Now make a key for the user.",
     },
   },
   update: { schema: UserUpdate },
@@ -116,7 +117,7 @@ function NewWebhookSecret({ resource: { id } }: { readonly resource: User }) {
       <Modal title={verb} isOpen={rotate.result !== undefined} close={rotate.reset}>
         {rotate.result && (
           <Once
-            words="This secret signs the user's webhooks from now on, and is shown once. The old one also signs for one more day."
+            words="This secret signs the user's webhooks from now on; later only the user's own keys show it. The old one also signs for one more day."
             text={rotate.result.webhookSecret}
             close={rotate.reset}
           />

@@ -55,7 +55,7 @@ export function webhookRoutes(app: FastifyInstance, parts: Parts): void {
     doc("The secret that signs your webhooks", tag, Type.Object({ secret: Type.String() })),
     async (request) => {
       if (request.caller.scope.kind !== "everything")
-        throw new Refusal("UNAUTHORIZED", "This key may not read the secret.");
+        throw new Refusal("UNAUTHORIZED", "This key may not read the webhook secret.");
       return { secret: parts.vault.open(parts.registry.user(request.caller.ownerNo)?.webhookSecret ?? "") };
     },
   );
