@@ -39,7 +39,7 @@ it("A context keeps a server and a key, readable by its user alone, and is used 
   expect(await run(["endpoint", "list"])).toMatchObject({
     exit: 0,
     out: "",
-    err: "None yet. millrace deploy FOLDER\n",
+    err: "None yet. millrace deploy FOLDER, or a container image: millrace deploy --name NAME --image IMAGE\n",
   });
   expect((await run(["context", "list"])).out).toMatch(/^\* +rack +http.* +\S{6}…$/m);
   expect((await run(["context", "list", "--json"])).out).not.toContain(key);

@@ -65,7 +65,9 @@ describe("What a server keeps is created, listed, shown, changed and deleted by 
     const asked = await run(["endpoint", "delete", "mill"]);
     expect(asked.err).toContain("its jobs that wait are cancelled");
     expect((await run(["endpoint", "delete", "mill", "--yes"])).out).toBe("mill is deleted.\n");
-    expect((await run(["endpoint", "list"])).err).toBe("None yet. millrace deploy FOLDER\n");
+    expect((await run(["endpoint", "list"])).err).toBe(
+      "None yet. millrace deploy FOLDER, or a container image: millrace deploy --name NAME --image IMAGE\n",
+    );
   });
 
   it.each([
@@ -225,18 +227,21 @@ describe("What people read", () => {
     [["secret", "create", "name=read", "value=12345678"], "{{ RUNPOD_SECRET_read }}"],
     [["registry", "create", "name=read", "username=me", "password=123456"], "containerRegistryAuthId=read"],
     [["user", "create", "name=read"], "millrace key create name=read userId=read"],
+    [["user", "update", "read", "name=renamed"], "millrace user get renamed"],
     [["key", "create", "name=read"], "millrace context add NAME --url http"],
   ])("of %j is a row, and what to do next", async (words, next) => {
     const { exit, out } = await run(words.map((word) => (word === "imageName=." ? `imageName=${folder}` : word)));
     expect(exit).toBe(0);
-    expect(out).toMatch(/^name +\S[^\n]*\nread +\S/);
+    expect(out).toMatch(/^name +\S[^\n]*\n(read|renamed) +\S/);
     expect(out).toContain(next);
     expect(out).not.toMatch(/^[{[]/m);
   });
 
-  it("of a new key and a new user has what is shown only once", async () => {
+  it("of a new key and a new user has its secret, and who can read it later", async () => {
     expect((await run(["key", "create", "name=once"])).out).toMatch(/^key {2}mr_\S+\nKeep it now/m);
-    expect((await run(["user", "create", "name=once"])).out).toMatch(/^webhookSecret {2}whsec_\S+\nKeep it now/m);
+    expect((await run(["user", "create", "name=once"])).out).toMatch(
+      /^webhookSecret {2}whsec_\S+\nIt signs .* show it: GET \/v1\/webhooks\/secret$/m,
+    );
   });
 
   it("of all fields is a line for each, an object's as they are changed", async () => {

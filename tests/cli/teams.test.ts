@@ -68,13 +68,31 @@ describe("An admin manages the keys of another user", () => {
     expect((await run(["key", "create", "name=ci", `userId=${id}`, scope("unknown")])).exit).toBe(2);
   });
 
+  it("and sees in a list what each may do, and when it ends", async () => {
+    const { id, keyId } = await member("listed");
+    const line = async (...words: string[]) => (await run(words)).out.split("\n")[1] ?? "";
+    expect(await line("key", "list", "--user", "listed")).toMatch(/ never +all$/);
+    expect(await line("key", "update", keyId, "scope=read", "expiresAt=2000-01-01T00:00:00Z")).toMatch(
+      / expired +read$/,
+    );
+    expect(await line("key", "update", keyId, "expiresAt=2100-01-31T12:00:00Z")).toMatch(
+      / 2100-0\d-\d\d \d\d:\d\d +read$/,
+    );
+    expect(await line("key", "rotate", keyId, "--overlap", "172800")).toMatch(
+      /; old text until 20\d\d-\S+ \d\d:\d\d +read$/,
+    );
+    expect(await line("user", "update", id, "quotas.workers=10")).toMatch(/ workers 10$/);
+  });
+
   it("but a member only its own", async () => {
     const [one, other] = [await member("one"), await member("other")];
     for (const words of [["get"], ["update", "name=x"], ["rotate"], ["delete", "--yes"]]) {
       const [verb = "", ...more] = words;
       expect(await run(["key", verb, other.keyId, ...more], one.key)).toMatchObject({
         exit: 2,
-        err: expect.stringContaining(`Key "${other.keyId}" does not exist.`),
+        err: expect.stringContaining(
+          `Key "${other.keyId}" does not exist. An admin gives another user's key by its id.`,
+        ),
       });
     }
     expect((await run(["key", "list", "--user", other.id], one.key)).exit).not.toBe(0);
@@ -101,7 +119,7 @@ describe("A user that owns something is deleted", () => {
     await owner("plain");
     expect(await run(["user", "delete", "plain", "--yes"])).toMatchObject({
       exit: 3,
-      err: expect.stringMatching(/owns 1 secret.*--transfer-to/s),
+      err: 'The user "plain" owns 1 secret.  millrace user delete plain --transfer-to <user> | --delete-resources\n',
     });
   });
 
@@ -109,10 +127,21 @@ describe("A user that owns something is deleted", () => {
     const heir = await member("heir");
     await owner("leaver");
     const asked = await run(["user", "delete", "leaver", "--transfer-to", "heir"]);
-    expect(asked).toMatchObject({ exit: 2, err: expect.stringContaining(`goes to the user ${heir.id}`) });
+    expect(asked).toMatchObject({ exit: 2, err: expect.stringContaining("goes to the user heir.") });
     expect(asked.err).toContain("millrace user delete leaver --transfer-to heir --yes");
+    const { id } = await json(["secret", "create", "name=leaver", "value=12345678"], heir.key);
+    expect((await run(["user", "delete", "leaver", "--transfer-to", "heir", "--yes"])).err).toMatch(/^Both users/);
+    await json(["secret", "delete", id, "--yes"], heir.key);
     expect((await run(["user", "delete", "leaver", "--transfer-to", "heir", "--yes"])).exit).toBe(0);
     expect(names(await json(["secret", "list"], heir.key))).toEqual(["leaver"]);
+  });
+
+  it("unless the other may not have it, which is said with the names that were written", async () => {
+    await json(["user", "create", "name=full", "quotas.volumesGb=0"]);
+    const { key } = await member("has-volume");
+    await json(["volume", "create", "name=v", "size=1", "dataCenterId=EU-RO-1"], key);
+    const { err } = await run(["user", "delete", "has-volume", "--transfer-to", "full", "--yes"]);
+    expect(err).toMatch(/^The user "full" would have more than it may \(quotas\.volumesGb 1 > 0\)/);
   });
 
   it("and it is deleted too", async () => {

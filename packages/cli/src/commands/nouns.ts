@@ -7,8 +7,8 @@ import { exits, Failure } from "../exit.js";
 import { type Fields, readFields } from "../fields.js";
 import { jsonNote } from "../json-note.js";
 import { answerText, fieldsText } from "../nouns/answers.js";
-import { asWords, chosen, type Given, hintedBy, offer, pathWith } from "../nouns/choices.js";
-import { type Noun, nouns } from "../nouns/nouns.js";
+import { asWords, chosen, type Given, inWords, namesOf, offer, pathWith } from "../nouns/choices.js";
+import { type Noun, nouns, word } from "../nouns/nouns.js";
 import { withIds } from "../nouns/references.js";
 import { find, listOf, type Resource, wordFor } from "../nouns/resources.js";
 import type { Column } from "../output/table.js";
@@ -41,13 +41,15 @@ export function nounCommands(program: Command, tools: Tools): void {
 }
 
 const calling = ({ noun }: Noun, ...words: string[]): string => ["millrace", noun, ...words].join(" ");
+const oneOf = (noun: Noun): string => `${/^[aeio]/.test(wordFor(noun)) ? "an" : "a"} ${wordFor(noun)}`;
+const manyOf = (noun: Noun): string => `${wordFor(noun)}s`.replace(/rys$/, "ries");
 const createCall = (noun: Noun, fields: string): string => calling(noun, "create", `name=${noun.called}`, fields);
 
 function listing(group: Command, noun: Noun, tools: Tools): void {
   const fill = noun.fill ?? createCall(noun, noun.create ?? "");
   const choices = noun.choices?.list;
   offer(group.command("list"), choices)
-    .description("List yours.")
+    .description(`List ${manyOf(noun)}.`)
     .addHelpText("after", jsonNote(`an array, as GET ${noun.path} returns it`))
     .addHelpText("after", examples(calling(noun, "list")))
     .action(async (given: Given, command: Command) => {
@@ -60,7 +62,7 @@ function listing(group: Command, noun: Noun, tools: Tools): void {
 function getting(group: Command, noun: Noun, tools: Tools): void {
   group
     .command("get")
-    .description("Show one with all its fields.")
+    .description(`Show ${oneOf(noun)} with all its fields.`)
     .addHelpText("after", jsonNote(`the ${wordFor(noun)}, as GET ${noun.path}/{id} returns it`))
     .addHelpText("after", examples(calling(noun, "get", noun.called)))
     .argument(`<${wordFor(noun)}>`, noun.given ?? "its name or id")
@@ -100,7 +102,7 @@ async function fieldsFrom(
 function creating(group: Command, noun: Noun, example: string, tools: Tools): void {
   group
     .command("create")
-    .description("Create one.")
+    .description(`Create ${oneOf(noun)}.`)
     .addHelpText("after", jsonNote(`the new ${wordFor(noun)}, as POST ${noun.path} returns it`))
     .argument("<fields...>", "its fields, as name=value")
     .addHelpText("after", `${fieldsHelpOf(noun)}\n${examples(createCall(noun, example))}`)
@@ -116,7 +118,7 @@ function creating(group: Command, noun: Noun, example: string, tools: Tools): vo
 function updating(group: Command, noun: Noun, example: string, tools: Tools): void {
   group
     .command("update")
-    .description("Change some fields of one.")
+    .description(`Change some fields of ${oneOf(noun)}.`)
     .addHelpText(
       "after",
       jsonNote(`the changed ${wordFor(noun)}, as ${noun.change ? "GET" : "PATCH"} ${noun.path}/{id} returns it`),
@@ -132,7 +134,11 @@ function updating(group: Command, noun: Noun, example: string, tools: Tools): vo
         ? await noun.change(calls, before, fields)
         : await calls.call<Resource>("PATCH", `${noun.path}/${before.id}`, fields);
       const terminal = tools.terminal(command);
-      const next = asCalled(calling(noun, "get", shellWord(given)), called(tools.env, tools.folder));
+      const isRenamed = fields.name !== undefined && given !== before.id;
+      const next = asCalled(
+        calling(noun, "get", isRenamed ? word(changed) : shellWord(given)),
+        called(tools.env, tools.folder),
+      );
       terminal.result(changed, answerText(terminal, noun.columns, changed, [next]));
     });
 }
@@ -151,7 +157,7 @@ function absent(group: Command, verb: string, why: string, hint: string): void {
 function deleting(group: Command, noun: Noun, loss: NonNullable<Noun["loss"]>, tools: Tools): void {
   const choices = noun.choices?.delete;
   offer(group.command("delete"), choices)
-    .description("Delete one.")
+    .description(`Delete ${oneOf(noun)}.`)
     .addHelpText("after", jsonNote("what is gone", "{ deleted: string }"))
     .argument(`<${wordFor(noun)}>`, noun.given ?? "its name or id")
     .option("--yes", "do not ask")
@@ -162,13 +168,14 @@ function deleting(group: Command, noun: Noun, loss: NonNullable<Noun["loss"]>, t
       const fields = await chosen(calls, choices, options);
       const again = (...words: string[]) => calling(noun, "delete", shellWord(given), ...words);
       if (!options.yes) {
-        const why = `This deletes the ${wordFor(noun)} "${given}": ${loss(found, fields)}.`;
+        const why = `This deletes the ${wordFor(noun)} "${given}": ${loss(found, options)}.`;
         await tools.terminal(command).confirm(why, again(...asWords(choices, options), "--yes"));
       }
       if (noun.remove) await noun.remove(calls, found);
       else {
         const asked = calls.call("DELETE", pathWith(`${noun.path}/${found.id}`, fields));
-        await hintedBy(asked, choices, again());
+        const names = new Map([[found.id, given], ...namesOf(choices, options, fields)]);
+        await inWords(asked, { choices, names, call: again() });
       }
       tools.terminal(command).result({ deleted: found.id }, `${given} is deleted.`);
     });

@@ -5,6 +5,7 @@ import type { Calls } from "../calls.js";
 import { examples } from "../examples.js";
 import { exits, Failure } from "../exit.js";
 import { jsonNote } from "../json-note.js";
+import { fillEndpoints } from "../nouns/endpoints.js";
 import { inLines } from "../output/plain.js";
 import type { Column } from "../output/table.js";
 import type { Tools } from "../tools.js";
@@ -56,7 +57,7 @@ export function topCommand(program: Command, tools: Tools): void {
       const [terminal, calls] = [tools.terminal(command), tools.calls(command)];
       const { out } = tools.streams;
       if (once || terminal.isJson || out.isTTY !== true) {
-        terminal.table((await look(calls)).rows, columns, "No endpoints. millrace deploy FOLDER");
+        terminal.table((await look(calls)).rows, columns, `No endpoints. ${fillEndpoints}`);
         return;
       }
       const { createLogUpdate } = await import("log-update");

@@ -3,20 +3,23 @@ import type { Column } from "../output/table.js";
 import type { Terminal } from "../output/terminal.js";
 import type { Resource } from "./resources.js";
 
-/** What a reply shows once and never again. */
-const shownOnce = ["key", "webhookSecret"];
+/** What replies show beside a resource, and how long it can be read. */
+const shownBeside = {
+  key: "Keep it now: it is not shown again.",
+  webhookSecret: "It signs the user's webhooks. From now on only the user's own keys show it: GET /v1/webhooks/secret",
+};
 
-/** A new or changed resource for people: its row, what is shown this once, and what to do next. */
+/** A new or changed resource for people: its row, the secret in it, and what to do next. */
 export function answerText(
   terminal: Terminal,
   columns: readonly Column<Resource>[],
   resource: Resource,
   next: readonly string[] = [],
 ): string {
-  const once = shownOnce.filter((field) => field in resource);
+  const beside = Object.entries(shownBeside).filter(([field]) => field in resource);
   return [
     terminal.tableText([resource], columns),
-    ...once.map((field) => `\n${field}  ${resource[field]}\nKeep it now: it is not shown again.`),
+    ...beside.map(([field, words]) => `\n${field}  ${resource[field]}\n${words}`),
     ...(next.length === 0 ? [] : ["", ...next.map((line) => `  ${line}`)]),
   ].join("\n");
 }

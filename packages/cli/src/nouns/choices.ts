@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { shellWord } from "../called.js";
 import type { Calls } from "../calls.js";
 import { seconds } from "../count.js";
-import { hinted } from "../exit.js";
+import { exits, Failure } from "../exit.js";
 import { idOf } from "./references.js";
 import type { Kind } from "./resources.js";
 
@@ -51,15 +51,33 @@ export const asWords = (choices: readonly Choice[] = [], given: Given = {}): str
 
 const optionOf = ({ flags, about }: Choice): Option => new Option(flags, about);
 
-/** Adds the options to a refusal that asks for parameters which they stand for. */
-export async function hintedBy<T>(asked: Promise<T>, choices: readonly Choice[] = [], call: string): Promise<T> {
+/** What was written for the ids of the options that name something. */
+export const namesOf = (choices: readonly Choice[] = [], given: Given, chosen: Chosen): [id: string, name: string][] =>
+  choices
+    .filter(({ of, field }) => of && chosen[field] !== undefined)
+    .map((choice) => [String(chosen[choice.field]), String(given[optionOf(choice).attributeName()])]);
+
+/** How a refusal of a call's parameters is put for people, who gave options and names. */
+interface Wording {
+  readonly choices: readonly Choice[] | undefined;
+  /** What was written for an id. */
+  readonly names: ReadonlyMap<string, string>;
+  /** The command as it was called, without options. */
+  readonly call: string;
+}
+
+/** Words a refusal with the names that were written, and offers options where it asks for the parameters behind them. */
+export async function inWords<T>(asked: Promise<T>, { choices = [], names, call }: Wording): Promise<T> {
   try {
     return await asked;
   } catch (error) {
-    const { message } = error as Error;
+    if (!(error instanceof Failure) || error.exit !== exits.refused) throw error;
+    const { exit, message, hint, isForNow, status } = error;
     const wanted = choices.filter(({ field }) => message.includes(`?${field}=`));
-    if (wanted.length === 0) throw error;
-    return hinted(Promise.reject(error), `${call} ${wanted.map(({ flags }) => flags).join(" | ")}`);
+    const fact = wanted.length === 0 ? message : message.replace(/: [^:]*\?\w+=.*$/s, ".");
+    const named = fact.replaceAll(/'([^']+)'/g, (quoted, id) => (names.has(id) ? `"${names.get(id)}"` : quoted));
+    const offered = `${call} ${wanted.map(({ flags }) => flags).join(" | ")}`;
+    throw new Failure(exit, named, wanted.length === 0 ? hint : offered, isForNow, status);
   }
 }
 

@@ -4,6 +4,9 @@ import { find, type Kind } from "./resources.js";
 
 export const endpoints: Kind = { noun: "endpoint", path: "/v1/endpoints" };
 
+/** What makes the first one; only the first admin may run a folder. */
+export const fillEndpoints = "millrace deploy FOLDER, or a container image: millrace deploy --name NAME --image IMAGE";
+
 /** All endpoints of the key's user. */
 export const listEndpoints = (calls: Calls) => calls.call<Endpoint[]>("GET", endpoints.path);
 

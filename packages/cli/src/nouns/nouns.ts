@@ -5,8 +5,9 @@ import type { Calls } from "../calls.js";
 import type { Fields } from "../fields.js";
 import type { Column } from "../output/table.js";
 import { changeRegistry } from "./change-registry.js";
-import type { Choice } from "./choices.js";
-import { endpoints } from "./endpoints.js";
+import type { Choice, Given } from "./choices.js";
+import { endpoints, fillEndpoints } from "./endpoints.js";
+import { keyColumns } from "./key-columns.js";
 import type { References } from "./references.js";
 import type { Kind, Resource } from "./resources.js";
 
@@ -30,8 +31,8 @@ export interface Noun extends Kind {
   readonly change?: (calls: Calls, resource: Resource, fields: Fields) => Promise<Resource>;
   /** What people may try although it cannot be done: why not, and what does what they want. */
   readonly instead?: Readonly<Record<string, readonly [why: string, hint: string]>>;
-  /** What is lost with one; absent if none can be deleted. */
-  readonly loss?: (resource: Resource, chosen: Fields) => string;
+  /** What is lost with one, given the options as they were written; absent if none can be deleted. */
+  readonly loss?: (resource: Resource, given: Given) => string;
   /** Deletes one, if that is more than one call. */
   readonly remove?: (calls: Calls, resource: Resource) => Promise<void>;
   /** Fields that hold ids of other things, for which names may be given. */
@@ -75,8 +76,14 @@ const ofEndpoint = (title: string, of: (endpoint: Endpoint) => string | number |
   of: (resource) => of(resource as unknown as Endpoint),
 });
 
+/** An object's fields in a cell. */
+const pairs = (fields: object): string =>
+  Object.entries(fields)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+
 /** A resource's name as a word of a command. */
-const word = ({ name, id }: Resource): string => shellWord(name ?? id);
+export const word = ({ name, id }: Resource): string => shellWord(name ?? id);
 
 const templates: Kind = { noun: "template", path: "/v1/templates" };
 const volumes: Kind = { noun: "volume", path: "/v1/networkvolumes" };
@@ -99,7 +106,7 @@ export const nouns: readonly Noun[] = [
       column("version"),
     ],
     called: "mill",
-    fill: "millrace deploy FOLDER",
+    fill: fillEndpoints,
     create: "templateId=shout workersMax=3",
     references: { templateId: templates, networkVolumeId: volumes, networkVolumeIds: volumes },
     next: ({ id, name = id, type }, url) =>
@@ -181,7 +188,7 @@ export const nouns: readonly Noun[] = [
     path: "/v1/apikeys",
     othersById: true,
     about: "API keys.",
-    columns: [name, id, column("begins with", "prefix"), when("used", "lastUsedAt"), when("made", "createdAt")],
+    columns: keyColumns,
     called: "ci",
     create: "scope=read",
     references: { userId: users, "scope.endpoints.id": endpoints },
@@ -205,7 +212,14 @@ export const nouns: readonly Noun[] = [
   {
     ...users,
     about: "Users (for admins).",
-    columns: [name, id, column("role"), column("may spend an hour", "spendLimit"), when("made", "createdAt")],
+    columns: [
+      name,
+      id,
+      column("role"),
+      column("may spend an hour", "spendLimit"),
+      when("made", "createdAt"),
+      { title: "quotas", of: ({ quotas = {} }) => pairs(quotas as object) },
+    ],
     called: "research",
     create: "role=member quotas.workers=4",
     next: (user) => [`millrace key create name=${word(user)} userId=${word(user)}`],

@@ -64,7 +64,8 @@ export async function find(calls: Calls, kind: Kind, given: string): Promise<Res
   const word = wordFor(kind);
   const missing = kind.missing?.(asked) ?? `${word[0]?.toUpperCase()}${word.slice(1)} "${given}" does not exist.`;
   const names = all.map((each) => nameOf(kind, each));
-  throw new Failure(exits.usage, `${missing}${nearest(asked, names)}`, list);
+  const others = kind.othersById ? ` An admin gives another user's ${word} by its id.` : "";
+  throw new Failure(exits.usage, `${missing}${nearest(asked, names)}${others}`, list);
 }
 
 async function byItsId(calls: Calls, { path }: Kind, id: string): Promise<Resource | undefined> {
