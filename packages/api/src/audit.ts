@@ -3,6 +3,50 @@ import { time } from "./fields.js";
 
 const fields = (description: string) => Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description }));
 
+/** Everything that the audit log records: the kind of resource, and what was done to it. */
+export const auditActions = [
+  "delivery.redeliver",
+  "endpoint.create",
+  "endpoint.update",
+  "endpoint.delete",
+  "endpoint.purgeQueue",
+  "endpoint.restart",
+  "endpoint.rollback",
+  "key.create",
+  "key.update",
+  "key.delete",
+  "key.rotate",
+  "pod.create",
+  "pod.update",
+  "pod.delete",
+  "pod.start",
+  "pod.stop",
+  "pod.restart",
+  "pod.reset",
+  "prices.update",
+  "receiver.pause",
+  "receiver.resume",
+  "registryAuth.create",
+  "registryAuth.update",
+  "registryAuth.delete",
+  "secret.create",
+  "secret.update",
+  "secret.delete",
+  "template.create",
+  "template.update",
+  "template.delete",
+  "user.create",
+  "user.update",
+  "user.delete",
+  "user.rotateWebhookSecret",
+  "user.transfer",
+  "volume.create",
+  "volume.update",
+  "volume.delete",
+  "worker.pause",
+  "worker.stop",
+] as const;
+
 /** A change that was made with a key. */
 export const AuditEntry = Type.Object({
   at: time(),

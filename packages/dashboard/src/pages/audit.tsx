@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditPage, User } from "@millrace/api";
+import { type AuditEntry, type AuditPage, auditActions, type User } from "@millrace/api";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Day, timesOf } from "../parts/days.js";
@@ -44,14 +44,14 @@ export function Audit() {
         <h1>Audit</h1>
       </header>
       <p className="filters">
+        <select aria-label="Action" value={action} onChange={({ target }) => search({ action: target.value })}>
+          <option value="">all actions</option>
+          {auditActions.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
         <FilterInput
           isFirst
-          label="Action"
-          placeholder="an action, such as endpoint.update"
-          value={action}
-          change={(text) => search({ action: text })}
-        />
-        <FilterInput
           label="Resource"
           placeholder="a resource's id"
           value={resource}

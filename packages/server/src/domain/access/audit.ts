@@ -15,12 +15,56 @@ export interface Actor extends Partial<Via> {
   readonly at: number;
 }
 
+/** Everything that is recorded: the kind of resource, and what was done to it. */
+export const actions = [
+  "delivery.redeliver",
+  "endpoint.create",
+  "endpoint.update",
+  "endpoint.delete",
+  "endpoint.purgeQueue",
+  "endpoint.restart",
+  "endpoint.rollback",
+  "key.create",
+  "key.update",
+  "key.delete",
+  "key.rotate",
+  "pod.create",
+  "pod.update",
+  "pod.delete",
+  "pod.start",
+  "pod.stop",
+  "pod.restart",
+  "pod.reset",
+  "prices.update",
+  "receiver.pause",
+  "receiver.resume",
+  "registryAuth.create",
+  "registryAuth.update",
+  "registryAuth.delete",
+  "secret.create",
+  "secret.update",
+  "secret.delete",
+  "template.create",
+  "template.update",
+  "template.delete",
+  "user.create",
+  "user.update",
+  "user.delete",
+  "user.rotateWebhookSecret",
+  "user.transfer",
+  "volume.create",
+  "volume.update",
+  "volume.delete",
+  "worker.pause",
+  "worker.stop",
+] as const;
+export type Action = (typeof actions)[number];
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What was changed: `before` is absent for something new, `after` for something deleted. Neither holds secrets. */
 export interface Change {
-  /** The kind of resource and what was done to it: `endpoint.update`. */
-  readonly action: string;
+  readonly action: Action;
   /** The resource's id. */
   readonly resource: string;
   readonly before?: Fields;
@@ -37,7 +81,7 @@ export interface AuditEntry extends Actor, Change {
  * of very many fields or variables only some are kept: an entry is a record, not a copy.
  */
 export function changed(
-  action: string,
+  action: Action,
   resource: string,
   before: Fields | undefined,
   after: Fields | undefined,
@@ -65,13 +109,13 @@ export function changed(
 }
 
 /** A change of a resource that is kept; undefined if no field differs. */
-export function updated(action: string, resource: string, before: Fields, after: Fields): Change | undefined {
+export function updated(action: Action, resource: string, before: Fields, after: Fields): Change | undefined {
   const change = changed(action, resource, before, after);
   return isSame(change.before, {}) && isSame(change.after, {}) ? undefined : change;
 }
 
 /** A deletion. Of another user's resource it is recorded that it was deleted, but not what was in it. */
-export const deleted = (action: string, resource: string, before: Fields, isOwn: boolean): Change =>
+export const deleted = (action: Action, resource: string, before: Fields, isOwn: boolean): Change =>
   isOwn ? changed(action, resource, before, undefined) : { action, resource };
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);

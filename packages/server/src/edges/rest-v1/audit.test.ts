@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { actions as known } from "../../domain/access/audit.js";
 import { limits } from "../../limits/index.js";
 import { expireJobsLoop } from "../../loops/expire-jobs.js";
 import { type Answer, type Http, openHttp } from "../../testing/http-fixture.js";
@@ -78,8 +79,16 @@ describe("The audit log", () => {
       cursor = page.nextCursor;
     }
     expect(seen).toEqual([ids[0], ...ids]);
-    for (const query of ["?cursor=zzz", "?since=yesterday", "?limit=0", `?limit=${limits.auditPageMax + 1}`])
+    for (const query of [
+      "?cursor=zzz",
+      "?action=endpoint.updat",
+      "?action=Endpoint.update",
+      "?since=yesterday",
+      "?limit=0",
+      `?limit=${limits.auditPageMax + 1}`,
+    ])
       expect((await http.get(`/v1/audit${query}`)).status).toBe(400);
+    expect((await http.get("/v1/audit?action=x")).json.error).toBe(`'action' must be one of ${known.join(", ")}.`);
     expect((await http.get("/v1/audit?cursor=zzz")).json.error).toMatch(/^'cursor' must be the nextCursor of a reply/);
   });
 

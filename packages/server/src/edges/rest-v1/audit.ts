@@ -14,8 +14,13 @@ const time = (description: string) => Type.Optional(Type.String({ format: "date-
 const query = Type.Object({
   userId: text("Only changes made with this user's keys; it may be a deleted user's id."),
   keyId: text("Only changes made with this key."),
-  action: text("Only this action, such as endpoint.update."),
-  resource: text("Only changes of this resource."),
+  action: Type.Optional(
+    Type.Union(
+      api.auditActions.map((action) => Type.Literal(action)),
+      { description: "Only this action." },
+    ),
+  ),
+  resource: text("Only changes of the resource with this id."),
   since: time("Only changes from this RFC 3339 time on."),
   until: time("Only changes before this RFC 3339 time."),
   limit: text(`How many entries, 1 to ${limits.auditPageMax}; default ${limits.auditPageDefault}.`),

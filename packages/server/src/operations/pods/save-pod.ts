@@ -1,5 +1,5 @@
 import { topics } from "../../bell.js";
-import { changed, deleted, updated } from "../../domain/access/audit.js";
+import { type Action, changed, deleted, updated } from "../../domain/access/audit.js";
 import { type ApiKey, isVisible } from "../../domain/access/key.js";
 import { changesWorkers } from "../../domain/endpoints/template.js";
 import { ownVolumeGb, type Pod, turned } from "../../domain/pods/pod.js";
@@ -75,7 +75,7 @@ export async function savePod(
   needs: Saving,
   pod: Pod,
   settings: Pod["settings"],
-  { action, why, isAnew = false }: { action: string; why: string; isAnew?: boolean },
+  { action, why, isAnew = false }: { action: Action; why: string; isAnew?: boolean },
 ): Promise<Pod> {
   checkKept(needs, pod.ownerNo, settings, pod.settings);
   withinVolumes(needs, pod.ownerNo, ownVolumeGb(settings) - ownVolumeGb(pod.settings));

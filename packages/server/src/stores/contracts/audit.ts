@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { type Action, actions } from "../../domain/access/audit.js";
 import { limits } from "../../limits/index.js";
 import { auditing } from "../../store/audit.js";
 import type { Setting } from "./scene.js";
@@ -36,7 +37,7 @@ export function audit(setting: () => Setting): void {
 
   it("a purge of waiting jobs is stored with its entry; one that finds none leaves none", async () => {
     const { scene } = setting();
-    const change = { action: "endpoint.purgeQueue", resource: "purged", after: { name: "é" } };
+    const change = { action: "endpoint.purgeQueue", resource: "purged", after: { name: "é" } } as const;
     const purge = async () => {
       const upToPlace = await scene.stores.reader.lastPlace();
       return auditing.run({ ...actor, userNo: 83 }, () => {
@@ -57,7 +58,7 @@ export function audit(setting: () => Setting): void {
     await scene.jobIn("COMPLETED", first, { webhook: "https://example.com/hook" });
     const [delivery] = await scene.deliveries();
     const { deliveries } = scene.stores;
-    const change = { action: "delivery.redeliver", resource: "redelivered" };
+    const change = { action: "delivery.redeliver", resource: "redelivered" } as const;
     const again = () =>
       auditing.run({ ...actor, userNo: 84 }, () => {
         auditing.note(change);
@@ -74,9 +75,10 @@ export function audit(setting: () => Setting): void {
 
   it("entries are found by user, key, action, resource and time, newest first, and forgotten in pieces", async () => {
     const { stores } = setting().scene;
+    const acts = actions.slice(0, 5);
     for (let n = 1; n <= 5; n++) {
       await auditing.run({ ...actor, userNo: 81, at: n, keyId: `key ${n % 2}` }, async () => {
-        auditing.note({ action: `thing.${n}`, resource: `r${n}` });
+        auditing.note({ action: acts[n - 1] as Action, resource: `r${n}` });
         await stores.access.noteUses(new Map([[n, n]]));
       });
     }
@@ -85,9 +87,9 @@ export function audit(setting: () => Setting): void {
     expect(await found({})).toEqual(["r5", "r4", "r3", "r2", "r1"]);
     expect(await found({ limit: 2 })).toEqual(["r5", "r4"]);
     expect(await found({ keyId: "key 0" })).toEqual(["r4", "r2"]);
-    expect(await found({ userNo: undefined, userId: "user", action: "thing.2" })).toEqual(["r2"]);
+    expect(await found({ userNo: undefined, userId: "user", action: acts[1] })).toEqual(["r2"]);
     expect(await found({ userNo: undefined, userId: "other" })).toEqual([]);
-    expect(await found({ action: "thing.3" })).toEqual(["r3"]);
+    expect(await found({ action: acts[2] })).toEqual(["r3"]);
     expect(await found({ resource: "r3" })).toEqual(["r3"]);
     expect(await found({ sinceAt: 2, untilAt: 4 })).toEqual(["r3", "r2"]);
     const { entries, lookedTo } = await stores.audit.list({ userNo: 81, limit: 2 });
@@ -104,10 +106,11 @@ export function audit(setting: () => Setting): void {
     const { stores } = setting().scene;
     const count = limits.auditRowsPerRead + 10;
     await auditing.run({ ...actor, userNo: 82 }, async () => {
-      for (let n = 0; n < count; n++) auditing.note({ action: n === 3 ? "rare" : "usual", resource: `n${n}` });
+      for (let n = 0; n < count; n++)
+        auditing.note({ action: n === 3 ? "user.transfer" : "user.update", resource: `n${n}` });
       await stores.access.noteUses(new Map([[1, 1]]));
     });
-    const rare = { userNo: 82, action: "rare", limit: 2 };
+    const rare = { userNo: 82, action: "user.transfer", limit: 2 };
     const { entries, lookedTo } = await stores.audit.list(rare);
     expect(entries).toEqual([]);
     const rest = await stores.audit.list({ ...rare, beforeNo: lookedTo });

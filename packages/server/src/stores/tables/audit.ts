@@ -1,5 +1,5 @@
 import type { CompiledQuery, Selectable } from "kysely";
-import type { AuditEntry } from "../../domain/access/audit.js";
+import type { Action, AuditEntry } from "../../domain/access/audit.js";
 import { limits } from "../../limits/index.js";
 import { type AuditStore, auditing, type NewAuditEntry } from "../../store/audit.js";
 import { rangeOf } from "./index-range.js";
@@ -15,7 +15,7 @@ const toEntry = (row: Selectable<Tables["audit"]>): AuditEntry => ({
   keyPrefix: row.key_prefix,
   ...(row.address === null ? {} : { address: row.address }),
   ...(row.request_id === null ? {} : { requestId: row.request_id }),
-  action: row.action,
+  action: row.action as Action,
   resource: row.resource,
   ...(row.before === null ? {} : { before: JSON.parse(row.before) }),
   ...(row.after === null ? {} : { after: JSON.parse(row.after) }),
