@@ -114,6 +114,7 @@ const calls: Readonly<Record<string, readonly Call[]>> = {
   "price list": [as("price", "list")],
   "price update": [as("price", "update", 'gpus={"NVIDIA L4":0.5}')],
   "price delete": [as("price", "delete", "NVIDIA L4")],
+  audit: [as("audit")],
   "context list": [after(() => run("context", "add", "rack", "--url", server.url), "context", "list")],
   top: [as("top")],
   bench: [as("bench", "shapes", "--jobs", "2")],

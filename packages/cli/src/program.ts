@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Command, CommanderError } from "commander";
 import { asCalled, called } from "./called.js";
 import { openCalls } from "./calls.js";
+import { auditCommand } from "./commands/audit.js";
 import { backupCommands } from "./commands/backup.js";
 import { benchCommand } from "./commands/bench.js";
 import { completionHelp } from "./commands/completion.js";
@@ -151,6 +152,7 @@ function makeProgram(tools: Tools, { env, folder, streams, version }: Run, compl
     queueCommands,
     lookingCommands,
     nounCommands,
+    auditCommand,
     contextCommands,
     topCommand,
     benchCommand,

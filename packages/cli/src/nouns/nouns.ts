@@ -88,7 +88,8 @@ export const word = ({ name, id }: Resource): string => shellWord(name ?? id);
 const templates: Kind = { noun: "template", path: "/v1/templates" };
 const volumes: Kind = { noun: "volume", path: "/v1/networkvolumes" };
 const registries: Kind = { noun: "registry", path: "/v1/containerregistryauth" };
-const users: Kind = { noun: "user", path: "/v1/users" };
+export const users: Kind = { noun: "user", path: "/v1/users" };
+export const keys: Kind = { noun: "key", path: "/v1/apikeys", othersById: true };
 
 const fillReceivers = `millrace run ENDPOINT '{…}' --webhook https://app.example/hook`;
 
@@ -184,9 +185,7 @@ export const nouns: readonly Noun[] = [
     loss: () => "images that need it can no longer be pulled",
   },
   {
-    noun: "key",
-    path: "/v1/apikeys",
-    othersById: true,
+    ...keys,
     about: "API keys.",
     columns: keyColumns,
     called: "ci",

@@ -48,4 +48,4 @@ export async function idOf(calls: Calls, kind: Kind, given: string): Promise<str
   }
 }
 
-const looksLikeId = (given: string): boolean => /^[a-z\d]{14}$/.test(given);
+const looksLikeId = (given: string): boolean => /^(user_)?[a-z\d]{14}$/.test(given);

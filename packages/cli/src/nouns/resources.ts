@@ -47,26 +47,28 @@ export async function listOf(calls: Calls, { path, pageAfter }: Kind): Promise<R
 /** The one that is meant by a name or an id. */
 export async function find(calls: Calls, kind: Kind, given: string): Promise<Resource> {
   const all = await listOf(calls, kind);
+  const found = among(kind, all, given) ?? (kind.othersById ? await byItsId(calls, kind, given) : undefined);
+  if (found) return found;
+  const word = wordFor(kind);
+  const asked = kind.nameIn?.(given) ?? given;
+  const missing = kind.missing?.(asked) ?? `${word[0]?.toUpperCase()}${word.slice(1)} "${given}" does not exist.`;
+  const names = all.map((each) => nameOf(kind, each));
+  const others = kind.othersById ? ` An admin gives another user's ${word} by its id.` : "";
+  throw new Failure(exits.usage, `${missing}${nearest(asked, names)}${others}`, listing(kind));
+}
+
+/** The one among all of a kind that is meant, if there is one; that several have the name is refused. */
+export function among(kind: Kind, all: readonly Resource[], given: string): Resource | undefined {
   const byId = all.find(({ id }) => id === given);
   if (byId) return byId;
   const asked = kind.nameIn?.(given) ?? given;
   const named = all.filter((each) => [asked, `${asked} -fb`].includes(nameOf(kind, each)));
-  if (named.length === 1) return named[0] as Resource;
-  if (kind.othersById && named.length === 0) {
-    const other = await byItsId(calls, kind, given);
-    if (other) return other;
-  }
-  const list = `millrace ${kind.noun} list`;
-  if (named.length > 1) {
-    const ids = named.map(({ id }) => id).join(", ");
-    throw new Failure(exits.usage, `${named.length} are called "${given}": use an id, one of ${ids}.`, list);
-  }
-  const word = wordFor(kind);
-  const missing = kind.missing?.(asked) ?? `${word[0]?.toUpperCase()}${word.slice(1)} "${given}" does not exist.`;
-  const names = all.map((each) => nameOf(kind, each));
-  const others = kind.othersById ? ` An admin gives another user's ${word} by its id.` : "";
-  throw new Failure(exits.usage, `${missing}${nearest(asked, names)}${others}`, list);
+  if (named.length <= 1) return named[0];
+  const ids = named.map(({ id }) => id).join(", ");
+  throw new Failure(exits.usage, `${named.length} are called "${given}": use an id, one of ${ids}.`, listing(kind));
 }
+
+const listing = ({ noun }: Kind): string => `millrace ${noun} list`;
 
 async function byItsId(calls: Calls, { path }: Kind, id: string): Promise<Resource | undefined> {
   try {
