@@ -152,7 +152,7 @@ export const mainPages: readonly PageCase[] = [
     reads: /\/v1\/billing\/endpoints\?/,
   },
   { name: "Hosts", path: () => "/hosts", full: "GB of memory", reads: /\/v1\/hosts$/ },
-  { name: "Audit", path: () => "/audit", full: "template.create", reads: /\/v1\/audit\?/ },
+  { name: "Audit", path: () => "/audit", full: "127.0.0.1", reads: /\/v1\/audit\?/ },
 ];
 
 export const jobPage: PageCase = {
