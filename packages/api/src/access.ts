@@ -107,15 +107,18 @@ export const KeyScope = Type.Union(
 );
 export type KeyScope = Static<typeof KeyScope>;
 
-const expiresAt = Type.Union([Type.String({ maxLength: 40, format: "date-time" }), Type.Null()], {
-  title: "a time in RFC 3339 format, as in 2030-01-31T12:00:00Z, or null",
-  description: "When it stops working; a past time ends it at once; null or absent means never.",
-});
+const expiresAt = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ maxLength: 40, format: "date-time" }), Type.Null()], {
+      title: "a time in RFC 3339 format, as in 2030-01-31T12:00:00Z, or null",
+      description,
+    }),
+  );
 /** Body of `POST /apikeys`. */
 export const ApiKeyCreate = Type.Object({
   name: name("A name for people"),
   scope: Type.Optional(KeyScope),
-  expiresAt: Type.Optional(expiresAt),
+  expiresAt: expiresAt("When it stops working, a time to come; null or absent means never."),
   userId: Type.Optional(Type.String({ maxLength: 80, description: "The key's user; an admin may name any user." })),
 });
 export type ApiKeyCreate = Static<typeof ApiKeyCreate>;
@@ -123,7 +126,7 @@ export type ApiKeyCreate = Static<typeof ApiKeyCreate>;
 export const ApiKeyUpdate = Type.Object({
   name: Type.Optional(name("A name for people")),
   scope: Type.Optional(KeyScope),
-  expiresAt: Type.Optional(expiresAt),
+  expiresAt: expiresAt("When it stops working; a past time ends it at once; null means never."),
 });
 export type ApiKeyUpdate = Static<typeof ApiKeyUpdate>;
 /** Body of `POST /apikeys/{keyId}/rotate`. */

@@ -72,7 +72,7 @@ describe("An API key", () => {
     expect(await statuses()).toEqual([200, 200, 200, 200]);
   });
 
-  it("is refused with an invalid scope, an endpoint of another user, and an expiry that is not a time", async () => {
+  it("is refused with an invalid scope, an endpoint of another user, and an expiry that is no time to come", async () => {
     const { key } = await newKey({ userId: (await newUser("one")).id });
     const scope = { endpoints: [{ id: endpoint.id, access: "run" }] };
     const create = (body: object) => http.post("/v1/apikeys", { name: "k", ...body }, { key });
@@ -81,10 +81,9 @@ describe("An API key", () => {
       await refused(create({ scope: wrong }), 400, /'scope.*' must/);
     for (const expiresAt of ["tomorrow", "", 5, "2030-13-01T00:00:00Z", "2030-01-01"])
       await refused(create({ expiresAt }), 400, /'expiresAt' must be a time in RFC 3339 format/);
-    for (const expiresAt of ["2016-12-31t23:59:60z", "2020-01-01T00:00:00.5+01:00"]) {
-      const { key: ended } = await made(create({ expiresAt }));
-      await refused(rename(ended), 401, /has expired/);
-    }
+    const now = new Date(scene.clock.now()).toISOString();
+    for (const expiresAt of ["2016-12-31t23:59:60z", "2020-01-01T00:00:00.5+01:00", now])
+      await refused(create({ expiresAt }), 400, /^'expiresAt' is over: 20.* Give a time to come/);
     await refused(create({ name: "" }), 400, /name/);
   });
 
@@ -98,6 +97,14 @@ describe("An API key", () => {
     expect(await newKey({ userId: one.id }, bosses)).toMatchObject({ userId: one.id });
     expect(await made(http.get(`/v1/apikeys?userId=${one.id}`, { key: bosses }))).toHaveLength(2);
     expect(await made(http.get("/v1/apikeys", { key }))).toHaveLength(2);
+  });
+
+  it("ends at once if its expiry is changed to a past time", async () => {
+    for (const expiresAt of ["2016-12-31t23:59:60z", "2020-01-01T00:00:00.5+01:00"]) {
+      const { key, id } = await newKey({});
+      await made(http.call("PATCH", `/v1/apikeys/${id}`, { body: { expiresAt } }));
+      await refused(rename(key), 401, /has expired/);
+    }
   });
 
   it("works until it expires", async () => {

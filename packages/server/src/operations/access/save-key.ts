@@ -80,7 +80,7 @@ export function createKey(
       isBootstrap: false,
       scope: scopeOf(needs, owner, scope ?? "all"),
       createdAt: now,
-      expiresAt: expiry(caller, expiresAt),
+      expiresAt: toCome(expiry(caller, expiresAt), now),
       old: undefined,
     };
     auditing.note(
@@ -217,6 +217,12 @@ function expiry({ expiresAt }: ApiKey, given: string | null | undefined): number
   const at = given === undefined || given === null ? undefined : timeIn("expiresAt", given);
   if (!outlives(expiresAt, at)) return at;
   throw forbidden(`This key expires at ${iso(expiresAt)}: give an 'expiresAt' that is no later.`);
+}
+
+/** Refuses the end of a new key if it is over: whoever gives it means another time. */
+function toCome(expiresAt: number | undefined, now: number): number | undefined {
+  if (expiresAt === undefined || expiresAt > now) return expiresAt;
+  throw invalid(`'expiresAt' is over: ${iso(expiresAt)}. Give a time to come, or null for a key that never expires.`);
 }
 
 /** Refuses an expiring key a change of a key that lives longer: the new text, or scope, would extend its own rights. */
