@@ -27,7 +27,7 @@ export const settings = Type.Object({
   MILLRACE_API_KEY: Type.Optional(
     Type.String({
       description:
-        "The bootstrap admin key; when absent one is made on the first start and kept in the data directory.",
+        "The bootstrap admin key, 16 to 256 visible characters; when absent one is made on the first start and kept in the data directory. A value that differs from the one before becomes the bootstrap key at the next start.",
       minLength: 16,
       maxLength: 256,
       pattern: "^[\\x21-\\x7e]+$",
@@ -237,7 +237,7 @@ export const settings = Type.Object({
     }),
   ),
   MILLRACE_TRUST_PROXY: onOff(
-    "Whether the X-Forwarded headers of load-balanced requests, and the client addresses in them, are trusted: turn it on only behind a proxy that sets them itself.",
+    "Whether X-Forwarded headers are trusted: for the client's address in the audit log, and in load-balanced requests. Turn it on only behind a proxy that sets them itself.",
     "off",
   ),
   MILLRACE_PUBLIC_CATALOG: onOff(
