@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -106,6 +106,14 @@ it("A rotated key works on for as long as --overlap says", async () => {
   expect(Math.abs(Date.parse(oldUntil) - Date.now() - 600_000)).toBeLessThan(60_000);
   expect(await json(["key", "rotate", keyId, "--overlap", "0"])).not.toHaveProperty("oldUntil");
   expect((await run(["key", "list"], key)).exit).toBe(3);
+});
+
+it("A rotated bootstrap key is said to be in the server's data directory, where it is", async () => {
+  const { out } = await run(["key", "rotate", "bootstrap"]);
+  expect(out).toMatch(/^key {2}mr_\S+\nIt is also in the file api-key of the server's data directory\./m);
+  const kept = readFileSync(join(server.dataDir, "api-key"), "utf8").trim();
+  expect(out).toContain(`key  ${kept}\n`);
+  server = { ...server, key: kept };
 });
 
 describe("A user that owns something is deleted", () => {

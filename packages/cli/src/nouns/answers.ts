@@ -3,10 +3,14 @@ import type { Column } from "../output/table.js";
 import type { Terminal } from "../output/terminal.js";
 import type { Resource } from "./resources.js";
 
-/** What replies show beside a resource, and how long it can be read. */
-const shownBeside = {
-  key: "Keep it now: it is not shown again.",
-  webhookSecret: "It signs the user's webhooks. From now on only the user's own keys show it: GET /v1/webhooks/secret",
+/** What replies show beside a resource, and where else it can be read. */
+const shownBeside: Readonly<Record<string, (resource: Resource) => string>> = {
+  key: ({ isBootstrap }) =>
+    isBootstrap
+      ? "It is also in the file api-key of the server's data directory. Contexts that hold the old key need it."
+      : "Keep it now: it is not shown again.",
+  webhookSecret: () =>
+    "It signs the user's webhooks. From now on only the user's own keys show it: GET /v1/webhooks/secret",
 };
 
 /** A new or changed resource for people: its row, the secret in it, and what to do next. */
@@ -19,7 +23,7 @@ export function answerText(
   const beside = Object.entries(shownBeside).filter(([field]) => field in resource);
   return [
     terminal.tableText([resource], columns),
-    ...beside.map(([field, words]) => `\n${field}  ${resource[field]}\n${words}`),
+    ...beside.map(([field, words]) => `\n${field}  ${resource[field]}\n${words(resource)}`),
     ...(next.length === 0 ? [] : ["", ...next.map((line) => `  ${line}`)]),
   ].join("\n");
 }
