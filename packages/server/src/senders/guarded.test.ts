@@ -65,18 +65,6 @@ describe("A guarded sender", () => {
     await open(answer, true);
   };
 
-  it("sends a URL's user name and password as clients do", async () => {
-    const heard: (string | undefined)[] = [];
-    await reopen((request, response) => {
-      heard.push(request.headers.authorization);
-      response.end("ok");
-    });
-    for (const who of ["", "user@", "user:p%40ss@", "user:50%@"])
-      await sender.post(`http://${who}127.0.0.1:${port}/`, [Buffer.from("{}")], headers, never);
-    const basic = (words: string) => `Basic ${Buffer.from(words).toString("base64")}`;
-    expect(heard).toEqual([undefined, basic("user:"), basic("user:p@ss"), basic("user:50%")]);
-  });
-
   it.each([
     "127.0.0.1",
     "localhost",
