@@ -168,6 +168,7 @@ describe("A pod", () => {
     await pods.stopped(pod.id);
     expect(pods.launches).toHaveLength(1);
     await pods.change(pod.id, { locked: false, env: { NEW: "1" }, volumeInGb: 30 });
+    expect(pods.workerOf(pod.id).row).toMatchObject({ wanted: "stopped", why: "its pod was changed" }); // at once
     await pods.stopped(pod.id);
     expect(pods.launches).toHaveLength(2);
     expect(pods.launches[1]?.env).toMatchObject({ NEW: "1" });
