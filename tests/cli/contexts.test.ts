@@ -1,8 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { freePort, startServer, type TestServer } from "../harness.js";
+import { freePort, root, startServer, type TestServer } from "../harness.js";
 import { millrace, millraceHere, onTerminal, toServer } from "./millrace.js";
 
 let server: TestServer;
@@ -98,4 +99,11 @@ it("Help teaches with examples and names the exit codes; colours go only to term
   const listed = ["context", "list"];
   expect((await onTerminal(listed, { env })).screen).toContain("\u001b[");
   expect((await onTerminal(listed, { env: { ...env, NO_COLOR: "1" } })).screen).not.toContain("\u001b[");
+});
+
+it("`npm run build` is enough for the command line", () => {
+  execFileSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "pipe" });
+  expect(execFileSync("npx", ["--no", "millrace", "help"], { cwd: root, encoding: "utf8" })).toMatch(
+    /^Usage: millrace /,
+  );
 });

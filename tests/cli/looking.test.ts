@@ -54,7 +54,7 @@ it("millrace workers, scaling, releases and rollback show what happened, and why
     /^Version 3 has what version 1 had\. The files in \/.* stay as they are now\.\n$/,
   );
   expect(await run("rollback", "talk", "9")).toMatchObject({ exit: 3, err: expect.stringContaining("Version 9") });
-  expect((await run("workers", "talk", "--ended")).out).toContain("ended");
+  await expect.poll(async () => (await run("workers", "talk", "--ended")).out).toContain("ended");
 });
 
 it.for([60, 200])("on a terminal of %i columns lists and help fit, and ids stay whole", async (columns, test) => {

@@ -17,6 +17,7 @@ it.each([
     "MILLRACE_API_KEY=$(cat key.txt) millrace context add a",
     "MILLRACE_API_KEY=$(cat key.txt) npx millrace context add a",
   ],
+  ["MILLRACE_API_KEY=KEY millrace context add a", "MILLRACE_API_KEY=KEY npx millrace context add a"],
   ["building millrace/shout:1 …", "building millrace/shout:1 …"],
 ])("%j has its command as people call it", (text, called) => {
   expect(asCalled(text, "npx millrace")).toBe(called);

@@ -12,4 +12,4 @@ export const shellWord = (text: string): string =>
 
 /** A text for people whose commands are written as they are called here: those at its start, and after a sentence. */
 export const asCalled = (text: string, name: string): string =>
-  text.replace(/(^|[.:)] )millrace (?=[a-z-])/g, (_, before: string) => `${before}${name} `);
+  text.replace(/(^|[.:)] |\b[A-Z_]+=\w+ )millrace (?=[a-z-])/g, (_, before: string) => `${before}${name} `);

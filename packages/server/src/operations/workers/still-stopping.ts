@@ -10,8 +10,9 @@ export async function stillStopping(
   workers: readonly Worker[],
   held: ReadonlyMap<number, number>,
 ): Promise<ReadonlySet<number>> {
-  const idle = workers.filter((row) => workerState(row, held.get(row.no) ?? 0) === "idle");
-  const isStopping = async ({ no }: Worker) => (await reader.heldBy(no)).some(({ stopWanted }) => stopWanted);
-  const found = await Promise.all(idle.map(async (row) => ((await isStopping(row)) ? [row.no] : [])));
-  return new Set(found.flat());
+  const isIdle = (row: Worker) => workerState(row, held.get(row.no) ?? 0) === "idle";
+  const idle = new Set(workers.filter(isIdle).map(({ no }) => no));
+  if (idle.size === 0) return idle;
+  const unstopped = new Set((await reader.unstopped()).map(({ workerNo }) => workerNo));
+  return new Set([...idle].filter((no) => unstopped.has(no)));
 }

@@ -85,6 +85,10 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     const rows = await reads.read<HeldRow>(readerSql.held, [numbers(asked.map(([workerNo]) => workerNo))]);
     return asked.map(([workerNo]) => rows.filter((row) => row.worker_no === workerNo).map(toHeldJob));
   });
+  const unstopped = gathered(async (asked: readonly undefined[]) => {
+    const jobs = (await reads.read<HeldRow>(readerSql.unstopped, [])).map(toHeldJob);
+    return asked.map(() => jobs);
+  });
   const position = gathered(async (asked: readonly PositionQuery[]) => {
     const text = asked.length === 1 ? readerSql.position : readerSql.positions;
     const rows = await reads.read<{ n: number; before: number }>(text, [
@@ -131,7 +135,7 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     },
     heldBy: (workerNo) => held([workerNo]),
     overdue: async ({ now, limit }) => (await reads.read<HeldRow>(readerSql.overdue, [now, limit])).map(toHeldJob),
-    unstopped: async () => (await reads.read<HeldRow>(readerSql.unstopped, [])).map(toHeldJob),
+    unstopped: () => unstopped(undefined),
     orphaned: async () => (await reads.read<HeldRow>(readerSql.orphaned, [])).map(toHeldJob),
     nextDeadline: () => at(readerSql.nextDeadline),
     nextExpiry: () => at(readerSql.nextExpiry),
