@@ -99,6 +99,7 @@ BEYOND_SCHEMAS = re.compile(
     r"|A volume can only grow"
     r"|There is no (network volume|template|container registry auth)"
     r"|Directories as images are turned off here"
+    r"|'expiresAt' is over"
     r"|'(tail|limit|since|until|jobId|follow|format|state|before)' must be"
     r"|in (volumeMountPath|mounts.persistent.path) cannot hold a volume"
     r"|'cursor' must be the nextCursor of a reply"
