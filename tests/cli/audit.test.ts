@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../harness.js";
-import { millraceHere, toServer } from "./millrace.js";
+import { callsHere } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -24,13 +24,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (words: string[], key = server.key) =>
-  millraceHere(words, { env: { ...toServer(server), MILLRACE_API_KEY: key }, folder });
-const json = async (words: string[], key?: string) => {
-  const ended = await run([...words, "--json"], key);
-  expect(ended).toMatchObject({ exit: 0, err: "" });
-  return JSON.parse(ended.out);
-};
+const { run, json } = callsHere(() => ({ server, folder }));
 const actions = async (words: string[], key?: string): Promise<string[]> =>
   (await json(["audit", ...words], key)).entries.map(({ action }: { action: string }) => action);
 

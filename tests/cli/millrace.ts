@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { expect } from "vitest";
 import { runProgram } from "../../packages/cli/src/program.js";
 import { root, type TestServer, until } from "../harness.js";
 
@@ -67,6 +68,18 @@ export const toServer = ({ url, key }: Pick<TestServer, "url" | "key">) => ({
   MILLRACE_URL: url,
   MILLRACE_API_KEY: key,
 });
+
+/** Runs commands in this process, by default with the server's first key; `json` expects that they work. */
+export function callsHere(at: () => { readonly server: Pick<TestServer, "url" | "key">; readonly folder: string }) {
+  const run = (words: readonly string[], key = at().server.key): Promise<Ended> =>
+    millraceHere(words, { env: { ...toServer(at().server), MILLRACE_API_KEY: key }, folder: at().folder });
+  const json = async (words: readonly string[], key?: string) => {
+    const ended = await run([...words, "--json"], key);
+    expect(ended).toMatchObject({ exit: 0, err: "" });
+    return JSON.parse(ended.out);
+  };
+  return { run, json };
+}
 
 /** A command that goes on, until it is ended. */
 export interface Going {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { call, startServer, type TestServer } from "../harness.js";
-import { millraceHere, toServer } from "./millrace.js";
+import { callsHere } from "./millrace.js";
 
 let server: TestServer;
 let folder: string;
@@ -16,13 +16,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const run = (words: string[], key = server.key) =>
-  millraceHere(words, { env: { ...toServer(server), MILLRACE_API_KEY: key }, folder });
-const json = async (words: string[], key?: string) => {
-  const ended = await run([...words, "--json"], key);
-  expect(ended).toMatchObject({ exit: 0, err: "" });
-  return JSON.parse(ended.out);
-};
+const { run, json } = callsHere(() => ({ server, folder }));
 const names = (list: { name: string }[]) => list.map(({ name }) => name);
 
 /** A user with a key. */

@@ -149,9 +149,9 @@ export async function buildHttp(
     if (refusal.status === 413 || (refusal.status === 503 && !request.raw.complete)) linger(request.raw, reply);
     return sendRefusal(reply, refusal, request.id);
   });
-  const isLost = lostPage();
+  const sendsPage = lostPage();
   app.setNotFoundHandler((request, reply) => {
-    if (!isLost(request, reply)) sendRefusal(reply, routeNotFound(request.method, request.url), request.id);
+    if (!sendsPage(request, reply)) sendRefusal(reply, routeNotFound(request.method, request.url), request.id);
   });
   await addRoutes(app, parts);
   parts.gateway?.listen(server);

@@ -28,13 +28,8 @@ export function inCluster(need: Need, hosts: readonly HostView[], { clusters = [
       if (!cluster) return [];
       const resources = heldIn(need, cluster, share);
       const lacks = need.gpuCount > 0 && !mayHave(need, cluster.gpuTypes ?? []);
-      return [
-        {
-          hostNo: no,
-          resources,
-          by: [Number(lacks), Number(isFull(full, { hostNo: no, ...resources })), order, rank(no), no],
-        },
-      ];
+      const wasFull = isFull(full, { hostNo: no, ...resources });
+      return [{ hostNo: no, resources, by: [Number(lacks), Number(wasFull), order, rank(no), no] }];
     }),
   );
   const [best] = choices.sort((a, b) => firstDifference(a.by, b.by));

@@ -69,11 +69,11 @@ it("A connection without an accepted key gives way to a newer one once there are
   const known = [await asking("/known"), await asking("/known"), await asking("/known")];
   const strangers = [await asking("/held"), await asking("/"), await asking("/held")];
   expect(strangers.every(({ isOpen }) => isOpen())).toBe(true);
-  await asking("/held"); // the oldest of those that have had no reply goes, whatever it does
+  await asking("/held"); // closes the oldest one that was never answered, busy or not
   await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, true, true]);
   await asking("/held");
   await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, true, false]);
-  for (let n = 0; n < 3; n++) await asking("/"); // of those that have had one, the one that has been idle longest
+  for (let n = 0; n < 3; n++) await asking("/"); // then answered ones go too, the longest idle first
   await expect.poll(() => strangers.map(({ isOpen }) => isOpen())).toEqual([false, false, false]);
   expect(known.every(({ isOpen }) => isOpen())).toBe(true);
 });
