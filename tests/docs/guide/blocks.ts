@@ -7,6 +7,7 @@ import { root } from "../../harness.js";
  *
  * - `file=PATH`: it is written there before the next command runs.
  * - `background`: the command goes on while the next ones run; `until=TEXT`: they wait for this text in its output.
+ * - `shows=TEXT`: it is run until it prints this.
  * - `stops`: like Ctrl-C in the other terminal, it first ends what goes on in the background.
  * - `output`: what the command above prints; `…` stands for anything within a line.
  * - `test=FILE`: that test runs it, because it needs more than a shell.

@@ -72,6 +72,8 @@ export function freshClone(folder: string): { clone: string; home: string } {
 }
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+/** A word of a block's first line, in which underscores stand for blanks. */
+const spoken = (word: string) => quoted(word.replaceAll("_", " "));
 
 /** One shell script of all blocks, so that a variable of one is there in the next. */
 function scriptOf(blocks: readonly Block[], outputs: string): string {
@@ -85,9 +87,12 @@ function scriptOf(blocks: readonly Block[], outputs: string): string {
     }
     if (block.language !== "sh") return "";
     const stop = words.stops === undefined ? "" : "stop; wait; background=\n";
-    if (words.background === undefined) return `${at}${stop}{ ${text}\n} >${output} 2>&1`;
-    const wait = words.until === undefined ? "" : `await_text ${quoted(words.until.replaceAll("_", " "))} ${output}`;
-    return `${at}{ ${text}\n} >${output} 2>&1 &\nbackground="$background $!"\n${wait}`;
+    const run = `{ ${text}\n} >${output} 2>&1`;
+    if (words.shows !== undefined)
+      return `${at}for _ in $(seq 100); do ${run}; grep -qF ${spoken(words.shows)} ${output} && break; sleep 0.2; done`;
+    if (words.background === undefined) return `${at}${stop}${run}`;
+    const wait = words.until === undefined ? "" : `await_text ${spoken(words.until)} ${output}`;
+    return `${at}${run} &\nbackground="$background $!"\n${wait}`;
   });
   return `${prelude}\n${parts.join("\n")}\n`;
 }
