@@ -1,5 +1,5 @@
 import { until } from "../../harness.js";
-import type { Dashboard } from "./visit.js";
+import { type Dashboard, useDashboard } from "./visit.js";
 
 /** The ids in the paths of pages. */
 export interface Ids {
@@ -172,6 +172,10 @@ export default async (input, job) => {
 };
 `;
 
+/** Starts a server for {@link seed}, whose callers are not limited and whose usage is written soon. */
+export const useSeededDashboard = (): Dashboard =>
+  useDashboard({ MILLRACE_RATE_LIMITS: "off" }, { usageTickMs: 500, netMs: 250 });
+
 /** Gives the server something of everything; resolves when its jobs have ended, its webhook has failed, and it has used something. */
 export async function seed(dashboard: Dashboard): Promise<Ids> {
   const { api } = dashboard;
@@ -198,8 +202,7 @@ export async function seed(dashboard: Dashboard): Promise<Ids> {
     return first?.attempts.length > 0 && first;
   }, 60_000);
   const [worker] = await api("GET", `/v1/endpoints/${endpoint}/workers?ended=true`);
-  // usage is written once a minute
-  await until(async () => (await api("GET", "/v1/billing/endpoints")).length > 0, 90_000);
+  await until(async () => (await api("GET", "/v1/billing/endpoints")).length > 0, 60_000);
   await api("PATCH", `/v1/endpoints/${endpoint}`, { env: { COLOR: "blue" } });
   return {
     endpoint,

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { overflow, violations } from "../looks.js";
-import { everyPage, type Ids, seed } from "./every-page.js";
-import { sees, useDashboard } from "./visit.js";
+import { everyPage, type Ids, seed, useSeededDashboard } from "./every-page.js";
+import { sees } from "./visit.js";
 
-const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off" });
+const dashboard = useSeededDashboard();
 let ids: Ids;
 beforeAll(async () => {
   ids = await seed(dashboard);

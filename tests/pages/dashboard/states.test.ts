@@ -1,6 +1,14 @@
 import type { Page, Route } from "playwright-core";
 import { beforeAll, describe, expect, it } from "vitest";
-import { endpointPages, everyPage, type Ids, mainPages, type PageCase, seed } from "./every-page.js";
+import {
+  endpointPages,
+  everyPage,
+  type Ids,
+  mainPages,
+  type PageCase,
+  seed,
+  useSeededDashboard,
+} from "./every-page.js";
 import { sees, useDashboard } from "./visit.js";
 
 const failure = { error: "the database is away", code: "INTERNAL", requestId: "r" };
@@ -31,7 +39,7 @@ function takeOver(reads: RegExp) {
 const rail = (page: Page) => page.getByRole("navigation", { name: "Main" });
 
 describe("A page whose reply is late, and then a failure", () => {
-  const dashboard = useDashboard({ MILLRACE_RATE_LIMITS: "off" });
+  const dashboard = useSeededDashboard();
   let ids: Ids;
   beforeAll(async () => {
     ids = await seed(dashboard);

@@ -3,14 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page, type Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import { call, startServer, type TestServer } from "../../harness.js";
+import { call, type ShorterLimits, startServer, type TestServer } from "../../harness.js";
 
 /** How a page is looked at. */
 interface Look {
   /** The key of the session; null for a visitor who has not signed in. By default the server's first key. */
   readonly key?: string | null;
   readonly width?: number;
-  readonly scheme?: "light" | "dark";
   /** Errors that the test causes on purpose, as in "401 GET http://…/v1/endpoints". */
   readonly provoked?: RegExp;
   /** Runs before the page is opened, for instance to hold replies. */
@@ -30,7 +29,7 @@ export interface Dashboard {
 }
 
 /** Starts a browser and a server for a file's tests, and judges every page that they open. */
-export function useDashboard(env: Record<string, string> = {}): Dashboard {
+export function useDashboard(env: Record<string, string> = {}, shorter?: ShorterLimits): Dashboard {
   let browser: Browser;
   let context: BrowserContext; // shared, as its cache spares each page the scripts
   let server: TestServer;
@@ -40,7 +39,7 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: "/usr/bin/chromium" });
     context = await browser.newContext();
-    server = await startServer(env);
+    server = await startServer(env, shorter);
   });
   afterEach(async () => {
     for (const { page, complaints, origins } of open.splice(0)) {
@@ -60,10 +59,9 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
     get server() {
       return server;
     },
-    async visit(path, { key = server.key, width = 1_280, scheme = "light", provoked, before } = {}) {
+    async visit(path, { key = server.key, width = 1_280, provoked, before } = {}) {
       const page = await context.newPage();
       await page.setViewportSize({ width, height: 800 });
-      await page.emulateMedia({ colorScheme: scheme });
       if (key !== null) await page.addInitScript(keepKey(key));
       const complaints: string[] = [];
       const origins = new Set<string>();
