@@ -20,6 +20,7 @@ function takeOver(reads: RegExp) {
   const fail = (route: Route) => route.fulfill({ status: 500, json: failure });
   return {
     async before(page: Page) {
+      await page.clock.install();
       await page.route(/\/v1\/events$/, () => {}); // never answered: news would mend the page by itself
       await page.route(reads, async (route) => {
         if (state === "hold") held.push(route);
@@ -55,7 +56,9 @@ describe("A page whose reply is late, and then a failure", () => {
 
     await replies.fail();
     const alert = page.getByRole("alert").filter({ hasText: failure.error });
-    await alert.waitFor({ timeout: 30_000 });
+    // it reads once more a second later
+    const goesOn = () => page.clock.fastForward(1_000).then(() => alert.isVisible());
+    await expect.poll(goesOn, { timeout: 30_000 }).toBe(true);
     replies.pass();
     await alert.getByRole("button", { name: "Try again" }).click({ timeout: 30_000 });
     await sees(page, full);
