@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { commandOf } from "../faults/machine/processes.js";
 import { call, freePort, root, startServer, type TestServer, until } from "../harness.js";
 import type { Ending } from "./handlers.js";
 import { type Body, healthOf } from "./wire.js";
@@ -113,6 +114,8 @@ describe.concurrent("a start", () => {
     await until(async () => (await healthOf(target, demo)).jobs.completed > 0, 30_000);
     const [done]: Body[] = (await call(target, "GET", `/v2/${demo}/requests?status=COMPLETED`)).body.requests;
     expect(done).toMatchObject({ status: "COMPLETED", output: expect.anything() });
+    const commands = readdirSync("/proc").map((name) => commandOf(Number(name)));
+    expect(commands.filter((line) => line.includes("keeper.bundled.js ") && line.includes(dataDir))).toHaveLength(1);
     for (const name of readdirSync(dataDir)) {
       const found = statSync(join(dataDir, name));
       if (found.isFile() || found.isDirectory()) expect(found.mode & 0o077, `${name} is its owner's only`).toBe(0);

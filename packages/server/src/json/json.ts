@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import type { JsonText } from "../domain/jobs/job.js";
+import { programFile } from "../host/programs.js";
 import { limits } from "../limits/index.js";
 import { turns } from "../turns.js";
 import { type Bounds, type Scan, type Span, scanJson } from "./scan.js";
@@ -187,7 +187,7 @@ class Checker {
   }
 
   #start(): Worker {
-    const started = new Worker(createRequire(import.meta.url).resolve("#json-thread"));
+    const started = new Worker(programFile("#json-thread"));
     const waiting = this.#waiting;
     started.unref();
     started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {

@@ -13,6 +13,8 @@ export interface Rule {
 const contracts = ["store", "bell", "provider", "sender", "vault", "clock", "turns", "ids", "events"];
 const hosts = ["host/inventory", "host/quota"];
 const memory = ["memory", "lines", "rates", "json"];
+/** Finds what runs in a thread or process of its own. */
+const programs = "host/programs";
 const operationsMay = ["domain", ...contracts, ...hosts, ...memory, "errors"];
 const driver = ["domain", "clock", "turns", "ids", "errors"];
 const edge = ["edges/shared", "operations", "domain", "errors", "clock", "turns", "ids", "events", "rates", "json"];
@@ -26,13 +28,15 @@ export const serverRules: readonly Rule[] = [
   { who: /^config$/, own: ["errors", "settings"], npm: ["typebox"] },
   { who: /^turns$/, own: ["clock"], npm: [] },
   { who: new RegExp(`^(${[...contracts, ...hosts].join("|")})(\\/.+)?$`), own: ["domain"], npm: [] },
-  { who: /^(memory\/.+|lines\/.+|rates|json\/.+)$/, own: ["domain", ...contracts], npm: [] },
+  { who: /^host\/programs$/, own: [], npm: [] },
+  { who: /^json\/.+$/, own: ["domain", ...contracts, programs], npm: [] },
+  { who: /^(memory\/.+|lines\/.+|rates)$/, own: ["domain", ...contracts], npm: [] },
   { who: /^operations\//, own: [...operationsMay, "operations"], npm: [] },
   { who: /^loops\//, own: [...operationsMay, "operations", "loops"], npm: [] },
   { who: /^stores\/tables\//, own: [...driver, "store"], npm: ["kysely"] },
   {
     who: /^stores\/sqlite\//,
-    own: [...driver, "store", "stores/tables", "stores/sqlite"],
+    own: [...driver, "store", "stores/tables", "stores/sqlite", programs],
     npm: ["kysely"],
   },
   {
@@ -59,7 +63,7 @@ export const serverRules: readonly Rule[] = [
   { who: /^providers\/log-files\/(log-file|stored-line)$/, own: ["domain/workers/log-line"], npm: [] },
   // Workers of every provider write the same log files.
   { who: /^providers\/log-files\//, own: [...driver, "provider"], npm: [] },
-  { who: /^providers\/process\//, own: [...driver, "provider", "providers/log-files"], npm: [] },
+  { who: /^providers\/process\//, own: [...driver, "provider", "providers/log-files", programs], npm: [] },
   // These choose the provider of each worker, or offer none.
   { who: /^providers\/(combined|no-containers)$/, own: [...driver, "provider", "providers/log-files"], npm: [] },
   // What registries say is the same, whoever pulls.

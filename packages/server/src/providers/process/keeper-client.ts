@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmodSync, mkdirSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import { connect, type Socket } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { programFile } from "../../host/programs.js";
 import { markName } from "./sweep.js";
 
 export interface KeeperOptions {
@@ -107,7 +107,7 @@ export class KeeperClient {
   /** Starts a keeper in its own session with a clean environment, and connects once it listens. */
   #launch(): Promise<Socket> {
     const { dataDir, logsDir, awayMs } = this.#options;
-    const entry = createRequire(import.meta.url).resolve("#keeper");
+    const entry = programFile("#keeper");
     const child = spawn(process.execPath, [entry, this.#path, logsDir, String(awayMs)], {
       cwd: dataDir,
       detached: true,

@@ -1,5 +1,5 @@
-import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
+import { type ProgramName, programFile } from "../../../host/programs.js";
 import { limits } from "../../../limits/index.js";
 import type { Brought } from "../disk/checkpoint-thread.js";
 import { packed, unpacked } from "./parcel.js";
@@ -31,8 +31,8 @@ class Answering<Message, Answer, Value> {
   readonly #ended: Promise<void>;
   #failed: Error | undefined;
 
-  constructor(module: string, path: string, toAnswered: (answer: Answer) => Answered<Value>) {
-    this.#thread = new Worker(createRequire(import.meta.url).resolve(module), { workerData: { path } });
+  constructor(program: ProgramName, path: string, toAnswered: (answer: Answer) => Answered<Value>) {
+    this.#thread = new Worker(programFile(program), { workerData: { path } });
     this.#thread.on("message", (answer: Answer) => {
       const answered = toAnswered(answer);
       if ("fatal" in answered) this.#fail(new Error(answered.fatal));
