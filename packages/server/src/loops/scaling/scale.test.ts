@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { deleteEndpoint, updateEndpoint } from "../../operations/endpoints/save-endpoint.js";
+import { cancelJob } from "../../operations/jobs/change-job.js";
 import { plainHost } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 
@@ -60,6 +61,17 @@ describe("A worker is started", () => {
     expect(workers()).toHaveLength(3);
     await scene.advance(60_000);
     expect(workers()).toHaveLength(3);
+  });
+
+  it("beside one whose handler still runs a cancelled job", async () => {
+    await scaled({ workersMax: 2 });
+    const first = await scene.worker(endpoint);
+    await cancelJob(scene.parts, endpoint, await scene.running(endpoint, first));
+    await scene.submit(endpoint);
+    await scene.advance(3_900);
+    expect(workers()).toHaveLength(1);
+    await scene.advance(200);
+    expect(workers()).toHaveLength(2);
   });
 
   it("for every scalerValue jobs if the scaler counts requests", async () => {

@@ -17,7 +17,9 @@ import { iso } from "../show-resources.js";
 import { type Caller, changeAs } from "./change-as.js";
 import { seesMore } from "./visible.js";
 
-type Saving = Needs<"registry" | "secrets" | "ids" | "vault" | "clock" | "bell" | "emit" | "tallies" | "here">;
+type Saving = Needs<
+  "registry" | "secrets" | "ids" | "vault" | "clock" | "bell" | "emit" | "tallies" | "reader" | "here"
+>;
 
 /** The fields of a secret that a caller may send over any interface. */
 export const secretFields = {

@@ -12,7 +12,7 @@ import { iso, showEndpoint } from "../show-resources.js";
 import { stopWorker } from "../workers/worker-life.js";
 import { ownEndpoint, saveAndRelease } from "./save-endpoint.js";
 
-type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "here">;
+type Releasing = Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "reader" | "here">;
 
 /** A version's progress, as callers see it. */
 function stateOf(endpoint: Endpoint, release: Release, others: readonly number[]): string {

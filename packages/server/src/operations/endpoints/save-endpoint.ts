@@ -26,7 +26,7 @@ import { closeWorker } from "../workers/worker-life.js";
 import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
 import { scaleInputs } from "./scale-inputs.js";
 
-type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies">;
+type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies" | "reader">;
 type Deleting = Saving & Needs<"jobs" | "purges" | "reader">;
 
 /** The caller's endpoint. Another user's is refused exactly like an unknown one. */
@@ -96,7 +96,7 @@ async function checkTemplate(needs: Saving, caller: ApiKey, { templateId }: Endp
  * up.
  */
 export async function saveAndRelease(
-  needs: Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "here">,
+  needs: Needs<"registry" | "clock" | "bell" | "emit" | "tallies" | "reader" | "here">,
   endpoint: Endpoint,
   settings: EndpointSettings,
   release: NewRelease | undefined,

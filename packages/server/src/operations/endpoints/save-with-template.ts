@@ -13,7 +13,7 @@ import { dropInlineTemplate, usersOf } from "../templates/template-users.js";
 import { type EndpointInput, mergeSettings, templateFor } from "./endpoint-settings.js";
 import { addEndpoint, createEndpoint, ownEndpoint, saveAndRelease, updateEndpoint } from "./save-endpoint.js";
 
-type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies">;
+type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies" | "reader">;
 
 /** An endpoint and what its workers are made of, sent together. */
 export interface Together {

@@ -4,10 +4,11 @@ import { isFrozen, workerState } from "../../domain/workers/worker.js";
 import { obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { fitting } from "../workers/place-worker.js";
+import { stillStopping } from "../workers/still-stopping.js";
 
 /** The scaler's inputs, as of now. */
 export async function scaleInputs(
-  needs: Needs<"tallies" | "registry" | "here" | "clock">,
+  needs: Needs<"tallies" | "registry" | "reader" | "here" | "clock">,
   endpoint: Endpoint,
   now: number,
 ): Promise<ScaleInputs> {
@@ -16,9 +17,20 @@ export async function scaleInputs(
     await needs.tallies.oldestWaiting(endpoint.no),
     await needs.tallies.holdings(endpoint.no),
   ];
-  const workers = needs.registry.workersOf(endpoint.no).map(({ row, busyAt }) => ({
+  const live = needs.registry.workersOf(endpoint.no);
+  const slots = needs.registry.slots(endpoint);
+  // they have no room for what waits
+  const stopping =
+    tally.waitingNormal > 0 && slots === 1
+      ? await stillStopping(
+          needs,
+          live.map(({ row }) => row),
+          held,
+        )
+      : new Set<number>();
+  const workers = live.map(({ row, busyAt }) => ({
     no: row.no,
-    state: workerState(row, held.get(row.no) ?? 0),
+    state: stopping.has(row.no) ? ("running" as const) : workerState(row, held.get(row.no) ?? 0),
     held: held.get(row.no) ?? 0,
     version: row.version,
     isUnfreezable: row.handle?.isUnfreezable ?? false,
@@ -33,7 +45,7 @@ export async function scaleInputs(
     version,
     demand: { waiting, waitingNormal, running, oldestAt },
     workers,
-    slots: needs.registry.slots(endpoint),
+    slots,
     failedStarts,
     failedAt,
     // needed only while one version replaces another

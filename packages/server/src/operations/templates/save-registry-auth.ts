@@ -11,7 +11,7 @@ import { saveAndRelease } from "../endpoints/save-endpoint.js";
 import { checkFields, text } from "../fields.js";
 import type { Needs } from "../needs.js";
 
-type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies">;
+type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "vault" | "tallies" | "reader">;
 
 /** Versions hold whole environments: other work gets its turn between looks into them. */
 const lane = ["changes"] as const;

@@ -50,7 +50,7 @@ export const templateFields = {
   volumeMountPath: text(10_000),
 } as const satisfies FieldRules;
 
-type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "tallies">;
+type Saving = Needs<"registry" | "here" | "ids" | "bell" | "clock" | "emit" | "tallies" | "reader">;
 
 export function ownTemplate({ registry }: Needs<"registry">, caller: ApiKey, id: string): Template {
   const template = registry.template(id);
