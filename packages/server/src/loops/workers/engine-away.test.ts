@@ -119,3 +119,18 @@ it("An ended worker on a host whose engine is away does not keep other workers t
   await scene.advance(5_000);
   expect(scene.provider.launches).toHaveLength(1);
 });
+
+it("Ended workers on a host whose engine is away are asked for every few seconds, however often workers change", async () => {
+  Object.defineProperty(scene.parts.registry, "isShared", { get: () => true });
+  for (let n = 0; n < 20; n++)
+    await endWorker(scene.parts, await scene.worker(endpoint), { note: "away" }, "it could not be started");
+  const look = vi.spyOn(scene.provider, "look").mockRejectedValue(away);
+  scene.run(scene.loops.tend());
+  for (let n = 0; n < 40; n++) {
+    scene.parts.bell.ring("workers");
+    await scene.advance(100);
+  }
+  expect(look).toHaveBeenCalledTimes(20);
+  await scene.advance(8_000);
+  expect(look.mock.calls.length).toBeGreaterThanOrEqual(40);
+});

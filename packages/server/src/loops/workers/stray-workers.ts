@@ -1,3 +1,5 @@
+import { earliest } from "../../domain/earliest.js";
+import { limits } from "../../limits/index.js";
 import { EndMarks } from "../../memory/end-marks.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
@@ -6,35 +8,53 @@ import type { Tended } from "./tended.js";
 
 /** Ends processes and containers of this host that belong to no live row. */
 export function strayWorkers(
-  needs: Needs<"registry"> & { readonly tends: (hostNo: number) => boolean },
+  needs: Needs<"registry" | "clock"> & { readonly tends: (hostNo: number) => boolean },
   provider: Provider,
   tended: Tended,
 ) {
   const { starting, busy, gone } = tended;
   /** Ended workers whose processes are known to be gone. */
   const buried = new EndMarks();
+  /** Ended workers whose provider was away, with the time to ask it again. */
+  const askAgainAt = new WeakMap<LiveWorker, number>();
 
-  /** Ends workers that others gave up on while this host was away. */
-  async function endGivenUp(): Promise<void> {
+  /** Ends workers that others gave up on while this host was away. Returns when to look next. */
+  async function endGivenUp(): Promise<number | undefined> {
+    const now = needs.clock.now();
     const strays: LiveWorker[] = [];
-    for (const worker of needs.registry.endedWorkers())
-      if (!buried.has(worker) && needs.tends(worker.row.hostNo)) strays.push(worker);
-    await Promise.all(
-      strays.map(async (worker) => {
-        const { id, secretHash } = worker.row;
-        const isStarting = starting.get(id);
-        if (isStarting) return isStarting.abort(); // the start notices that the worker has ended
-        if (secretHash === undefined || busy.has(id)) return;
-        busy.add(id);
-        try {
-          await endOne(worker);
-        } catch {
-          // its provider is away: retried at the next look
-        } finally {
-          busy.delete(id);
-        }
-      }),
-    );
+    let nextAt: number | undefined;
+    for (const worker of needs.registry.endedWorkers()) {
+      if (buried.has(worker) || !needs.tends(worker.row.hostNo)) continue;
+      const dueAt = askAgainAt.get(worker) ?? now;
+      if (dueAt <= now) strays.push(worker);
+      else nextAt = earliest(nextAt, dueAt);
+    }
+    const next = async () => {
+      for (let worker = strays.pop(); worker; worker = strays.pop()) {
+        const againAt = await tryToEnd(worker);
+        nextAt = earliest(nextAt, againAt);
+      }
+    };
+    await Promise.all(Array.from({ length: limits.straysAtOnce }, next));
+    return nextAt;
+  }
+
+  async function tryToEnd(worker: LiveWorker): Promise<number | undefined> {
+    const { id, secretHash } = worker.row;
+    const isStarting = starting.get(id);
+    if (isStarting) return void isStarting.abort(); // the start notices that the worker has ended
+    if (secretHash === undefined || busy.has(id)) return undefined;
+    busy.add(id);
+    try {
+      return void (await endOne(worker));
+    } catch {
+      // its provider is away, and must not be asked for each of them whenever any worker changes
+      const againAt = needs.clock.now() + limits.netMs;
+      askAgainAt.set(worker, againAt);
+      return againAt;
+    } finally {
+      busy.delete(id);
+    }
   }
 
   async function endOne(worker: LiveWorker): Promise<void> {

@@ -79,7 +79,7 @@ function tendingLoop(
       const mine = registry.liveWorkers().filter(({ row }) => tends(row.hostNo));
       const looks: (number | undefined)[] = [];
       const tending = mine.map(async (worker) => looks.push(await tender.look(worker, now)));
-      const givenUp = registry.isShared ? strays.endGivenUp() : undefined;
+      const givenUp = registry.isShared ? strays.endGivenUp().then((again) => looks.push(again)) : undefined;
       const all = Promise.all([...tending, givenUp, strays.endUnwanted()]);
       // a hanging engine must hold up only its own workers: late results are looked at when they come
       if (!(await isSettledWithin(clock, limits.tendTurnMs, all))) void all.then(() => bell.ring("workers"));
