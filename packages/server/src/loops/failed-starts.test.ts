@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Endpoint } from "../domain/endpoints/endpoint.js";
-import type { LiveWorker } from "../memory/registry.js";
 import { restartWorkers } from "../operations/endpoints/releases.js";
 import { updateEndpoint } from "../operations/endpoints/save-endpoint.js";
 import { endWorker } from "../operations/workers/worker-life.js";
@@ -13,47 +12,32 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Makes an endpoint that the scaler watches. */
-async function scaled(more: Parameters<Scene["endpoint"]>[0] = {}): Promise<void> {
-  endpoint = await scene.endpoint(more);
-  scene.run(scene.loops.scale());
-  await scene.advance(50);
-}
 const workers = () => scene.workersOf(endpoint);
-const submitMany = (count: number, body?: unknown) =>
-  Promise.all(Array.from({ length: count }, () => scene.submit(endpoint, body)));
-const crash = (worker: LiveWorker) => endWorker(scene.parts, worker, { code: 1, note: "no module" }, "it ended");
-
-/** Lets a worker's first poll find nothing: it is idle from then on. */
-async function idle(worker: LiveWorker): Promise<void> {
-  await scene.take(worker);
-  await scene.settle();
-}
 
 describe("After a failed start", () => {
   it("the next one comes after 1 s, 2 s, 4 s, and finally 5 min", async () => {
-    await scaled();
+    endpoint = await scene.scaled();
     await scene.submit(endpoint);
     await scene.advance(50);
     for (const pauseMs of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000]) {
       expect(workers()).toHaveLength(1);
-      await crash(workers()[0]!);
+      await scene.crash(workers()[0]!);
       await scene.advance(pauseMs - 1);
       expect(workers()).toEqual([]);
       await scene.advance(100);
     }
-    expect(await scene.status(endpoint, (await submitMany(1))[0]!)).toMatchObject({
+    expect(await scene.status(endpoint, (await scene.submitMany(endpoint, 1))[0]!)).toMatchObject({
       waitReason: "crash_looping",
       waitDetail: expect.stringContaining("no module"),
     });
   });
 
   it("the pauses grow even if each worker asks for a job once before it ends", async () => {
-    await scaled({ workersMin: 1, workersMax: 1 });
+    endpoint = await scene.scaled({ workersMin: 1, workersMax: 1 });
     const seen: number[] = [];
     for (let n = 0; n < 7; n++) {
-      await idle(workers()[0]!);
-      await crash(workers()[0]!);
+      await scene.idle(workers()[0]!);
+      await scene.crash(workers()[0]!);
       const endedAt = scene.clock.now();
       while (workers().length === 0) await scene.advance(100);
       seen.push(Math.round((scene.clock.now() - endedAt) / 1_000));
@@ -63,24 +47,24 @@ describe("After a failed start", () => {
   });
 
   it("failures before a worker that has lived long are forgotten", async () => {
-    await scaled({ workersMin: 1, workersMax: 1 });
+    endpoint = await scene.scaled({ workersMin: 1, workersMax: 1 });
     for (let n = 0; n < 4; n++) {
-      await crash(workers()[0]!);
+      await scene.crash(workers()[0]!);
       while (workers().length === 0) await scene.advance(100);
     }
-    await idle(workers()[0]!);
+    await scene.idle(workers()[0]!);
     await scene.advance(360_000);
-    await crash(workers()[0]!); // it had started successfully
+    await scene.crash(workers()[0]!); // it had started successfully
     expect(scene.now(endpoint).failedStarts).toBe(0);
     await scene.advance(100);
-    await crash(workers()[0]!);
+    await scene.crash(workers()[0]!);
     expect(scene.now(endpoint).failedStarts).toBe(1);
   });
 
   it("workers that fail one after another, beside a healthy one, make the pauses grow", async () => {
-    await scaled({ workersMin: 3, workersMax: 3 });
+    endpoint = await scene.scaled({ workersMin: 3, workersMax: 3 });
     const [well] = workers();
-    await idle(well!);
+    await scene.idle(well!);
     const bornAt = new Map<number, number>();
     let crashes = 0;
     for (let second = 0; second < 600; second++) {
@@ -89,7 +73,7 @@ describe("After a failed start", () => {
         const age = second - (bornAt.get(worker.row.no) ?? second - (bornAt.size === 0 ? 10 : 0));
         bornAt.set(worker.row.no, second - age);
         if (age < 20) continue;
-        await crash(worker);
+        await scene.crash(worker);
         crashes++;
       }
       if (second % 15 === 0) void scene.take(well!, { holdsNothing: true });
@@ -100,22 +84,22 @@ describe("After a failed start", () => {
   });
 
   it("workers that were started together count once", async () => {
-    await scaled({ workersMin: 9, workersMax: 9 });
-    for (const worker of workers()) await crash(worker);
+    endpoint = await scene.scaled({ workersMin: 9, workersMax: 9 });
+    for (const worker of workers()) await scene.crash(worker);
     expect(scene.now(endpoint).failedStarts).toBe(1);
     await scene.advance(1_100);
     expect(workers()).toHaveLength(1);
-    await crash(workers()[0]!);
+    await scene.crash(workers()[0]!);
     expect(scene.now(endpoint).failedStarts).toBe(2);
   });
 
   it("only one worker starts at a time, until one is ready", async () => {
-    await scaled({ workersMax: 5, workersMin: 5 });
+    endpoint = await scene.scaled({ workersMax: 5, workersMin: 5 });
     expect(workers()).toHaveLength(5);
-    for (const worker of workers()) await crash(worker);
+    for (const worker of workers()) await scene.crash(worker);
     await scene.advance(20_000);
     expect(workers()).toHaveLength(1);
-    await idle(workers()[0]!);
+    await scene.idle(workers()[0]!);
     await scene.advance(100);
     expect(workers()).toHaveLength(5);
   });
@@ -124,7 +108,7 @@ describe("After a failed start", () => {
     { of: "the same folder is not tried once its workers have gone", env: undefined, tried: 2, failedStarts: 3 },
     { of: "another env is tried instead", env: { MODEL: "large" }, tried: 1, failedStarts: 0 },
   ])("an earlier version of $of", async ({ env, tried, failedStarts }) => {
-    await scaled();
+    endpoint = await scene.scaled();
     const first = await scene.submit(endpoint);
     await scene.advance(50);
     await scene.take(workers()[0]!);
@@ -135,7 +119,7 @@ describe("After a failed start", () => {
     await scene.submit(endpoint);
     for (let n = 0; n < 3; n++) {
       while (workers().length === 0) await scene.advance(100);
-      await crash(workers()[0]!);
+      await scene.crash(workers()[0]!);
     }
     while (workers().length === 0) await scene.advance(100);
     expect(workers()[0]!.row.version).toBe(tried);
@@ -143,11 +127,11 @@ describe("After a failed start", () => {
   });
 
   it("a save of the endpoint ends the pause", async () => {
-    await scaled();
+    endpoint = await scene.scaled();
     await scene.submit(endpoint);
     await scene.advance(50);
     for (let n = 0; n < 5; n++) {
-      await crash(workers()[0] ?? (await scene.worker(endpoint)));
+      await scene.crash(workers()[0] ?? (await scene.worker(endpoint)));
       await scene.advance(50);
     }
     expect(workers()).toEqual([]);

@@ -12,34 +12,21 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Makes an endpoint that the scaler watches. */
-async function scaled(more: Parameters<Scene["endpoint"]>[0] = {}): Promise<void> {
-  endpoint = await scene.endpoint(more);
-  scene.run(scene.loops.scale());
-  await scene.advance(50);
-}
 const workers = () => scene.workersOf(endpoint);
-const crash = (worker: LiveWorker) => endWorker(scene.parts, worker, { code: 1, note: "no module" }, "it ended");
-
-/** Lets a worker's first poll find nothing: it is idle from then on. */
-async function idle(worker: LiveWorker): Promise<void> {
-  await scene.take(worker);
-  await scene.settle();
-}
 
 describe("A worker of an older version", () => {
   it("is replaced: at once if idle; if busy it is closed when a new one is up, and stopped after its job", async () => {
-    await scaled({ workersMax: 5, workersMin: 2, idleTimeout: 600 });
+    endpoint = await scene.scaled({ workersMax: 5, workersMin: 2, idleTimeout: 600 });
     const [idler, busy] = workers() as [LiveWorker, LiveWorker];
     await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMin: 0 });
-    await idle(idler);
-    await idle(busy);
+    await scene.idle(idler);
+    await scene.idle(busy);
     busy.busyAt++; // it is served first
     const id = await scene.running(endpoint, busy);
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
     await scene.advance(50);
     expect([idler.row.wanted, busy.row.wanted]).toEqual(["stopped", "running"]);
-    await idle(workers().find(({ row }) => row.version === 2)!);
+    await scene.idle(workers().find(({ row }) => row.version === 2)!);
     await scene.advance(50);
     expect(busy.row.wanted).toBe("closed");
     await scene.done(busy, id);
@@ -52,32 +39,32 @@ describe("A release", () => {
   const newOnes = () => workers().filter(({ row }) => row.version === 2);
 
   it("never leaves fewer workers than needed: an old worker is stopped once its successor is up", async () => {
-    await scaled({ workersMax: 3, workersMin: 2, idleTimeout: 600 });
+    endpoint = await scene.scaled({ workersMax: 3, workersMin: 2, idleTimeout: 600 });
     const old = workers() as [LiveWorker, LiveWorker];
-    for (const worker of old) await idle(worker);
+    for (const worker of old) await scene.idle(worker);
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
     await scene.advance(50);
     expect(newOnes()).toHaveLength(1); // workersMax leaves room for one
     expect(old.map(({ row }) => row.wanted)).toEqual(["running", "running"]);
-    await idle(newOnes()[0]!);
+    await scene.idle(newOnes()[0]!);
     await scene.advance(50);
     const [gone] = old.filter(({ row }) => row.wanted === "stopped");
     expect(gone).toBeDefined();
     await endWorker(scene.parts, gone!, { code: 0 }, "stopped");
     await scene.advance(50);
-    await idle(newOnes()[1]!);
+    await scene.idle(newOnes()[1]!);
     await scene.advance(50);
     expect(old.map(({ row }) => row.wanted)).toEqual(["stopped", "stopped"]);
   });
 
   it("stops if its workers fail three times at their start: the old workers stay, and a save resumes it", async () => {
-    await scaled({ workersMax: 3, workersMin: 1, idleTimeout: 600 });
+    endpoint = await scene.scaled({ workersMax: 3, workersMin: 1, idleTimeout: 600 });
     const [old] = workers() as [LiveWorker];
-    await idle(old);
+    await scene.idle(old);
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "1" } });
     for (const _ of [1, 2, 3]) {
       await scene.advance(10_000);
-      await crash(newOnes()[0]!);
+      await scene.crash(newOnes()[0]!);
     }
     await scene.advance(600_000);
     expect(old.row.wanted).toBe("running");
@@ -88,13 +75,13 @@ describe("A release", () => {
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "2" } });
     await scene.advance(50);
     const [fresh] = workers().filter(({ row }) => row.version === 3);
-    await idle(fresh!);
+    await scene.idle(fresh!);
     await scene.advance(50);
     expect(old.row.wanted).toBe("stopped");
   });
 
   it("keeps the old workers while all jobs run and none waits", async () => {
-    await scaled({ workersMax: 5, scalerValue: 100 });
+    endpoint = await scene.scaled({ workersMax: 5, scalerValue: 100 });
     await scene.submit(endpoint);
     await scene.advance(50);
     const [old] = workers() as [LiveWorker];
@@ -105,7 +92,7 @@ describe("A release", () => {
   });
 
   it("that stopped starts the previous version again when a job comes", async () => {
-    await scaled({ idleTimeout: 1, scalerType: "REQUEST_COUNT", scalerValue: 1 });
+    endpoint = await scene.scaled({ idleTimeout: 1, scalerType: "REQUEST_COUNT", scalerValue: 1 });
     await scene.submit(endpoint);
     await scene.advance(50);
     const [old] = workers() as [LiveWorker];
@@ -113,7 +100,7 @@ describe("A release", () => {
     await updateEndpoint(scene.parts, scene.admin, endpoint, { env: { A: "broken" } });
     for (const _ of [1, 2, 3]) {
       await scene.advance(10_000);
-      await crash(newOnes()[0]!);
+      await scene.crash(newOnes()[0]!);
     }
     await scene.done(old, job!.id);
     await scene.advance(2_000);

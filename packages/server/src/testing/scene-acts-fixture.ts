@@ -14,6 +14,7 @@ import { takeJobs, tookOver } from "../operations/jobs/take-jobs.js";
 import type { Parts } from "../operations/needs.js";
 import { createTemplate } from "../operations/templates/save-template.js";
 import { awaitStops, hearPing } from "../operations/workers/hear-ping.js";
+import { endWorker } from "../operations/workers/worker-life.js";
 import type { Stores, TakenJob } from "../store/index.js";
 import { plainKey, plainUser } from "./facts-fixture.js";
 import type { MovableClock } from "./movable-clock-fixture.js";
@@ -89,6 +90,14 @@ export abstract class SceneActs {
     return worker;
   }
 
+  /** Lets a worker's poll find nothing: it is idle from then on. */
+  async idle(worker: LiveWorker): Promise<void> {
+    await this.take(worker);
+    await this.settle();
+  }
+
+  crash = (worker: LiveWorker) => endWorker(this.parts, worker, { code: 1, note: "no module" }, "it ended");
+
   // jobs
 
   submission(endpoint: Endpoint, body: unknown = { input: {} }, more: Partial<Submit> = {}): Submit {
@@ -101,6 +110,9 @@ export abstract class SceneActs {
   async submit(endpoint: Endpoint, body?: unknown, more?: Partial<Submit>): Promise<string> {
     return (await submitJob(this.parts, this.submission(endpoint, body, more))).jobId;
   }
+
+  submitMany = (endpoint: Endpoint, count: number, body?: unknown): Promise<string[]> =>
+    Promise.all(Array.from({ length: count }, () => this.submit(endpoint, body)));
 
   /** A worker's poll: how to read its answer, and how to disconnect it. */
   poll(worker: LiveWorker, { count = 1, holdsNothing = false, isBusy = false } = {}) {

@@ -7,6 +7,7 @@ import { onMachine } from "../assembly/here.js";
 import { connectParts } from "../assembly/parts.js";
 import { localBell } from "../bells/local.js";
 import type { ApiKey } from "../domain/access/key.js";
+import type { Endpoint } from "../domain/endpoints/endpoint.js";
 import type { RefusalCode } from "../domain/refusals.js";
 import { Refusal } from "../errors.js";
 import type { MillraceEvent } from "../events.js";
@@ -257,6 +258,14 @@ export class Scene extends SceneActs {
       homesDir: join(this.directory, "homes"),
       env: { PATH: "/bin", SECRET_OF_THE_SERVER: "never" },
     };
+  }
+
+  /** Makes an endpoint that the scaler watches. */
+  async scaled(more: Parameters<Scene["endpoint"]>[0] = {}): Promise<Endpoint> {
+    const endpoint = await this.endpoint(more);
+    this.run(this.loops.scale());
+    await this.advance(50);
+    return endpoint;
   }
 
   /** Runs all loops. */

@@ -10,17 +10,11 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Makes an endpoint that the scaler watches. */
-async function scaled(more: Parameters<Scene["endpoint"]>[0] = {}): Promise<void> {
-  endpoint = await scene.endpoint(more);
-  scene.run(scene.loops.scale());
-  await scene.advance(50);
-}
 const workers = () => scene.workersOf(endpoint);
 
 describe("The decisions", () => {
   it("are stored once for as long as they stay the same, with their inputs", async () => {
-    await scaled();
+    endpoint = await scene.scaled();
     await scene.submit(endpoint);
     await scene.advance(10_000);
     const decisions = await showDecisions(scene.parts, endpoint);
@@ -30,7 +24,7 @@ describe("The decisions", () => {
   });
 
   it("show what waited and ran, also where the scaler decides as before", async () => {
-    await scaled({ idleTimeout: 600 });
+    endpoint = await scene.scaled({ idleTimeout: 600 });
     await scene.submit(endpoint);
     await scene.advance(50);
     const worker = workers()[0]!;
@@ -48,7 +42,7 @@ describe("The decisions", () => {
   });
 
   it("that stay the same are recorded seldom, however often the demand changes, and with the last of it", async () => {
-    await scaled({ workersMax: 0 });
+    endpoint = await scene.scaled({ workersMax: 0 });
     for (let n = 0; n < 500; n++) {
       await scene.submit(endpoint);
       await scene.advance(100);
@@ -61,7 +55,7 @@ describe("The decisions", () => {
   });
 
   it("whose writes fail are stored with the next tick, in order", async () => {
-    await scaled();
+    endpoint = await scene.scaled();
     const record = vi.spyOn(scene.stores.decisions, "record");
     for (let times = 0; times < 2; times++) record.mockRejectedValueOnce(new Error("the disk is full"));
     await scene.submit(endpoint);

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
-import type { LiveWorker } from "../../memory/registry.js";
 import { deleteEndpoint, updateEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { cancelJob } from "../../operations/jobs/change-job.js";
 import { plainHost } from "../../testing/facts-fixture.js";
@@ -13,26 +12,12 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** Makes an endpoint that the scaler watches. */
-async function scaled(more: Parameters<Scene["endpoint"]>[0] = {}): Promise<void> {
-  endpoint = await scene.endpoint(more);
-  scene.run(scene.loops.scale());
-  await scene.advance(50);
-}
 const workers = () => scene.workersOf(endpoint);
 const wanted = () => workers().map(({ row }) => row.wanted);
-const submitMany = (count: number, body?: unknown) =>
-  Promise.all(Array.from({ length: count }, () => scene.submit(endpoint, body)));
-
-/** Lets a worker's first poll find nothing: it is idle from then on. */
-async function idle(worker: LiveWorker): Promise<void> {
-  await scene.take(worker);
-  await scene.settle();
-}
 
 describe("A worker is started", () => {
   it("for the first waiting job, and not without a job", async () => {
-    await scaled();
+    endpoint = await scene.scaled();
     await scene.advance(60_000);
     expect(workers()).toEqual([]);
     await scene.submit(endpoint);
@@ -42,8 +27,8 @@ describe("A worker is started", () => {
   });
 
   it("never for lowPriority jobs, which run if there is a worker", async () => {
-    await scaled();
-    const [low] = await submitMany(3, { input: {}, policy: { lowPriority: true } });
+    endpoint = await scene.scaled();
+    const [low] = await scene.submitMany(endpoint, 3, { input: {}, policy: { lowPriority: true } });
     await scene.advance(60_000);
     expect(workers()).toEqual([]);
     await scene.submit(endpoint);
@@ -53,8 +38,8 @@ describe("A worker is started", () => {
   });
 
   it("for each job that has waited longer than scalerValue, up to workersMax", async () => {
-    await scaled({ workersMax: 3 });
-    await submitMany(9);
+    endpoint = await scene.scaled({ workersMax: 3 });
+    await scene.submitMany(endpoint, 9);
     await scene.advance(3_900);
     expect(workers()).toHaveLength(1);
     await scene.advance(200);
@@ -64,7 +49,7 @@ describe("A worker is started", () => {
   });
 
   it("beside one whose handler still runs a cancelled job", async () => {
-    await scaled({ workersMax: 2 });
+    endpoint = await scene.scaled({ workersMax: 2 });
     const first = await scene.worker(endpoint);
     await cancelJob(scene.parts, endpoint, await scene.running(endpoint, first));
     await scene.submit(endpoint);
@@ -75,20 +60,20 @@ describe("A worker is started", () => {
   });
 
   it("for every scalerValue jobs if the scaler counts requests", async () => {
-    await scaled({ scalerType: "REQUEST_COUNT", scalerValue: 4, workersMax: 10 });
-    await submitMany(9);
+    endpoint = await scene.scaled({ scalerType: "REQUEST_COUNT", scalerValue: 4, workersMax: 10 });
+    await scene.submitMany(endpoint, 9);
     await scene.advance(50);
     expect(workers()).toHaveLength(3);
   });
 
   it("until there are workersMin", async () => {
-    await scaled({ workersMin: 2 });
+    endpoint = await scene.scaled({ workersMin: 2 });
     expect(workers()).toHaveLength(2);
   });
 
   it("when workersMax is raised from 0", async () => {
-    await scaled({ workersMax: 0 });
-    await submitMany(1);
+    endpoint = await scene.scaled({ workersMax: 0 });
+    await scene.submitMany(endpoint, 1);
     await scene.advance(10_000);
     expect(workers()).toEqual([]);
     await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMax: 1 });
@@ -97,7 +82,7 @@ describe("A worker is started", () => {
   });
 
   it("for an endpoint that was made after the loop had begun", async () => {
-    await scaled();
+    endpoint = await scene.scaled();
     endpoint = await scene.endpoint();
     await scene.submit(endpoint);
     await scene.advance(50);
@@ -105,7 +90,7 @@ describe("A worker is started", () => {
   });
 
   it("even if the check of another endpoint has failed", async () => {
-    await scaled();
+    endpoint = await scene.scaled();
     const other = await scene.endpoint();
     vi.spyOn(scene.stores.decisions, "record").mockRejectedValueOnce(new Error("the disk is full"));
     await Promise.all([scene.submit(endpoint), scene.submit(other)]);
@@ -114,7 +99,7 @@ describe("A worker is started", () => {
   });
 
   it("for a job that waits, and no further worker when that one comes up", async () => {
-    await scaled({ workersMax: 5, scalerValue: 1 });
+    endpoint = await scene.scaled({ workersMax: 5, scalerValue: 1 });
     await scene.submit(endpoint);
     await scene.advance(50);
     await scene.take(workers()[0]!);
@@ -129,7 +114,7 @@ describe("A worker is started", () => {
   it("only if the endpoint's locations include this host", async () => {
     await scene.close();
     scene = await Scene.open({ here: { facts: () => ({ ...plainHost, location: "CZ" }) } });
-    await scaled({ locations: "US", workersMin: 1 });
+    endpoint = await scene.scaled({ locations: "US", workersMin: 1 });
     await scene.submit(endpoint);
     await scene.advance(60_000);
     expect(workers()).toEqual([]);
@@ -150,7 +135,7 @@ describe("A worker is started", () => {
 
 describe("An idle worker is stopped", () => {
   it("when it has been idle for idleTimeout, and not before", async () => {
-    await scaled({ idleTimeout: 30 });
+    endpoint = await scene.scaled({ idleTimeout: 30 });
     await scene.submit(endpoint);
     await scene.advance(50);
     const [worker] = workers();
@@ -165,14 +150,14 @@ describe("An idle worker is stopped", () => {
   });
 
   it("the longest idle first", async () => {
-    await scaled({ idleTimeout: 10, workersMax: 5 });
+    endpoint = await scene.scaled({ idleTimeout: 10, workersMax: 5 });
     const [first, second, third] = [
       await scene.worker(endpoint),
       await scene.worker(endpoint),
       await scene.worker(endpoint),
     ] as const;
     for (const worker of [second, third, first]) {
-      await idle(worker);
+      await scene.idle(worker);
       await scene.advance(2_000);
     }
     await scene.advance(4_100);
@@ -184,8 +169,8 @@ describe("An idle worker is stopped", () => {
   });
 
   it("and not if a job came for it while another worker was stopped: it runs the job first", async () => {
-    await scaled({ idleTimeout: 1, workersMax: 2 });
-    await idle(await scene.worker(endpoint));
+    endpoint = await scene.scaled({ idleTimeout: 1, workersMax: 2 });
+    await scene.idle(await scene.worker(endpoint));
     const second = await scene.worker(endpoint);
     const poll = scene.poll(second);
     await scene.advance(900);
@@ -207,9 +192,9 @@ describe("An idle worker is stopped", () => {
   });
 
   it("down to workersMin", async () => {
-    await scaled({ idleTimeout: 1, workersMin: 1 });
-    await idle(workers()[0]!);
-    await idle(await scene.worker(endpoint));
+    endpoint = await scene.scaled({ idleTimeout: 1, workersMin: 1 });
+    await scene.idle(workers()[0]!);
+    await scene.idle(await scene.worker(endpoint));
     await scene.advance(60_000);
     expect(wanted().filter((each) => each === "running")).toHaveLength(1);
   });
@@ -217,7 +202,7 @@ describe("An idle worker is stopped", () => {
   it("only after its full idle time following a restart of the server", async () => {
     endpoint = await scene.endpoint({ idleTimeout: 60 });
     const worker = await scene.worker(endpoint);
-    await idle(worker);
+    await scene.idle(worker);
     await scene.advance(600_000);
     await scene.done(worker, await scene.running(endpoint, worker));
     scene = await scene.restart();
@@ -227,9 +212,9 @@ describe("An idle worker is stopped", () => {
   });
 
   it("at once if workersMax is 0; a busy worker after its job, and waiting jobs stay", async () => {
-    await scaled({ idleTimeout: 600, workersMax: 5 });
+    endpoint = await scene.scaled({ idleTimeout: 600, workersMax: 5 });
     const [idler, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
-    await idle(idler);
+    await scene.idle(idler);
     const id = await scene.running(endpoint, busy);
     const waiting = await scene.submit(endpoint);
     await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMax: 0 });
@@ -242,7 +227,7 @@ describe("An idle worker is stopped", () => {
   });
 
   it("with all other workers when its endpoint is deleted", async () => {
-    await scaled({ workersMax: 5 });
+    endpoint = await scene.scaled({ workersMax: 5 });
     const [starting, busy] = [await scene.worker(endpoint), await scene.worker(endpoint)] as const;
     await scene.running(endpoint, busy);
     await deleteEndpoint(scene.parts, scene.admin, endpoint, { setToZero: true });
@@ -252,7 +237,7 @@ describe("An idle worker is stopped", () => {
 });
 
 it("With nothing to do the scaler does nothing", async () => {
-  await scaled();
+  endpoint = await scene.scaled();
   const before = scene.clock.wakes;
   await scene.advance(24 * 3_600_000);
   expect(scene.clock.wakes - before).toBeLessThan(10);
