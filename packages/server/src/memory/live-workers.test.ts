@@ -36,6 +36,10 @@ it("Workers are found among those that live, or have ended, whatever replaces th
         new Set(some.filter(({ row }) => row.endedAt !== undefined)),
       ];
       expect([new Set(workers.live()), workers.ended()]).toEqual(split(known));
+      for (const at of [0, 3, 6, 9]) {
+        const since = known.filter(({ row: { endedAt = -1 } }) => endedAt >= at);
+        expect(new Set(workers.endedSince(at)), `since ${at}`).toEqual(new Set(since));
+      }
       for (const no of [0, 1]) {
         const own = known.filter(({ row }) => row.endpointNo === no);
         expect([new Set(workers.of(no)), workers.endedOf(no)]).toEqual(split(own));

@@ -41,6 +41,8 @@ export class Workers {
   /** Workers that have not ended. */
   live = (): LiveWorker[] => this.#live.live();
   ended = (): ReadonlySet<LiveWorker> => this.#live.ended();
+  endedSince = (at: number): LiveWorker[] => this.#live.endedSince(at);
+  endedAfter = (n: number) => this.#live.endedAfter(n);
   endedOf = (endpointNo: number): ReadonlySet<LiveWorker> => this.#live.endedOf(endpointNo);
   of = (endpointNo: number): LiveWorker[] => this.#live.of(endpointNo);
 

@@ -1,6 +1,4 @@
-import { earliest } from "../../domain/earliest.js";
 import { limits } from "../../limits/index.js";
-import { EndMarks } from "../../memory/end-marks.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import type { Provider } from "../../provider.js";
@@ -13,56 +11,58 @@ export function strayWorkers(
   tended: Tended,
 ) {
   const { starting, busy, gone } = tended;
-  /** Ended workers whose processes are known to be gone. */
-  const buried = new EndMarks();
-  /** Ended workers whose provider was away, with the time to ask it again. */
-  const askAgainAt = new WeakMap<LiveWorker, number>();
+  /** Ended workers of this host whose processes may still be there. */
+  const unburied = new Set<LiveWorker>();
+  let known = 0;
+  let isEnding = false;
+  /** When the provider is asked again, which was away: not for each worker, and not whenever any worker changes. */
+  let askAgainAt = 0;
 
   /** Ends workers that others gave up on while this host was away. Returns when to look next. */
   async function endGivenUp(): Promise<number | undefined> {
-    const now = needs.clock.now();
-    const strays: LiveWorker[] = [];
-    let nextAt: number | undefined;
-    for (const worker of needs.registry.endedWorkers()) {
-      if (buried.has(worker) || !needs.tends(worker.row.hostNo)) continue;
-      const dueAt = askAgainAt.get(worker) ?? now;
-      if (dueAt <= now) strays.push(worker);
-      else nextAt = earliest(nextAt, dueAt);
-    }
+    const { workers, n } = needs.registry.endedAfter(known);
+    known = n;
+    for (const worker of workers) if (needs.tends(worker.row.hostNo)) unburied.add(worker);
+    if (isEnding || unburied.size === 0) return undefined;
+    if (needs.clock.now() < askAgainAt) return askAgainAt;
+    isEnding = true;
+    const left = unburied.values();
     const next = async () => {
-      for (let worker = strays.pop(); worker; worker = strays.pop()) {
-        const againAt = await tryToEnd(worker);
-        nextAt = earliest(nextAt, againAt);
+      for (const worker of left) {
+        await tryToEnd(worker);
+        if (needs.clock.now() < askAgainAt) return;
       }
     };
     await Promise.all(Array.from({ length: limits.straysAtOnce }, next));
-    return nextAt;
+    isEnding = false;
+    return unburied.size > 0 ? needs.clock.now() + limits.netMs : undefined;
   }
 
-  async function tryToEnd(worker: LiveWorker): Promise<number | undefined> {
-    const { id, secretHash } = worker.row;
+  async function tryToEnd(worker: LiveWorker): Promise<void> {
+    const { id, secretHash, endedAt } = worker.row;
     const isStarting = starting.get(id);
-    if (isStarting) return void isStarting.abort(); // the start notices that the worker has ended
-    if (secretHash === undefined || busy.has(id)) return undefined;
+    if (isStarting && endedAt !== undefined) return void isStarting.abort(); // the start notices that the worker has ended
+    const isForgotten = needs.registry.worker(id) !== worker;
+    if (isForgotten || endedAt === undefined || secretHash === undefined) return void unburied.delete(worker);
+    if (busy.has(id)) return;
     busy.add(id);
     try {
-      return void (await endOne(worker));
+      await endOne(worker);
+      unburied.delete(worker);
     } catch {
-      // its provider is away, and must not be asked for each of them whenever any worker changes
-      const againAt = needs.clock.now() + limits.netMs;
-      askAgainAt.set(worker, againAt);
-      return againAt;
+      askAgainAt = needs.clock.now() + limits.netMs;
+      unburied.delete(worker);
+      unburied.add(worker); // last: the failure may be its own
     } finally {
       busy.delete(id);
     }
   }
 
   async function endOne(worker: LiveWorker): Promise<void> {
-    const { id, handle, endedAt } = worker.row;
+    const { id, handle } = worker.row;
     const seen = await provider.look(id, handle);
     if (seen.state === "running") await provider.kill(id, handle);
     if (seen.state !== "unknown") await tended.forget(worker);
-    buried.add(worker, endedAt);
   }
 
   /**

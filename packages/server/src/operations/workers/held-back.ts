@@ -5,6 +5,7 @@ import { type Need, needOf } from "../../domain/workers/need.js";
 import type { Holding } from "../../domain/workers/placement.js";
 import { hostIsSilent, isThrottled, type Resources, type Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
+import type { LiveWorker } from "../../memory/live-workers.js";
 import type { Needs } from "../needs.js";
 
 // Resources of ended workers that must not be given out yet.
@@ -28,9 +29,9 @@ export interface Reserved {
  */
 export function reservedIn({ registry, clock }: Looking): Reserved[] {
   const since = clock.now() - limits.reservedMs;
-  const rolling = new Map<number, number>(); // computed once per endpoint: thousands of workers may have ended
+  const rolling = new Map<number, number>(); // computed once per endpoint
   const reserved: Reserved[] = [];
-  for (const { row } of registry.endedWorkers()) {
+  for (const { row } of endedFor(registry, since)) {
     const { no: workerNo, endpointNo, hostNo, resources, endedAt = 0, version } = row;
     const endpoint = registry.endpointByNo(endpointNo);
     if (!resources || !endpoint || version === servingVersion(endpoint)) continue;
@@ -45,6 +46,15 @@ export function reservedIn({ registry, clock }: Looking): Reserved[] {
     if (!hasSuccessor) reserved.push({ endpointNo, workerNo, hostNo, resources, isBrief });
   }
   return reserved;
+}
+
+/** The workers that ended since a time, or before a worker of their endpoint that waits for a place. */
+function endedFor(registry: Looking["registry"], since: number): ReadonlySet<LiveWorker> {
+  const found = new Set(registry.endedSince(since));
+  const waiting = registry.liveWorkers().filter(({ row }) => isThrottled(row));
+  for (const endpointNo of new Set(waiting.map(({ row }) => row.endpointNo)))
+    for (const worker of registry.endedWorkersOf(endpointNo)) found.add(worker);
+  return found;
 }
 
 /** Whether the resources of one worker are part of what another needs. */
@@ -80,7 +90,7 @@ export const placeAt = (row: Worker): number => (row.throttledAt === undefined ?
 export function abandoned({ registry, here, clock }: Looking, { ownerNo }: Endpoint): Holding[] {
   const now = clock.now();
   const held: Holding[] = [];
-  for (const { row } of registry.endedWorkers()) {
+  for (const { row } of registry.endedSince(now - here.awayMs)) {
     const { no: workerNo, hostNo, resources, endedAt = 0, exit } = row;
     if (exit?.note !== hostIsSilent || !resources || now >= endedAt + here.awayMs) continue;
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;

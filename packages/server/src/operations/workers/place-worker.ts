@@ -214,10 +214,10 @@ function inFairOrder({ registry, clock }: Placing): LiveWorker[] {
   };
   for (const worker of live) if (!isThrottled(worker.row)) count(worker);
   const since = Math.max(secondSince(waiting, ownerOf), clock.now() - limits.fairPlacesMs);
-  for (const worker of registry.endedWorkers()) {
-    const { endedAt = 0, startedAt } = worker.row;
+  for (const worker of registry.endedSince(since)) {
+    const { startedAt } = worker.row;
     // one that was placed before has had its place without taking it from anybody
-    if (startedAt !== undefined && endedAt >= since && placeAt(worker.row) >= since) count(worker);
+    if (startedAt !== undefined && placeAt(worker.row) >= since) count(worker);
   }
   const sized = waiting.map((worker) => {
     const { computeType, gpuCount } = registry.endpointByNo(worker.row.endpointNo)?.settings ?? {};
