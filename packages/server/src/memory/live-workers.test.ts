@@ -38,7 +38,7 @@ it("Workers are found among those that live, or have ended, whatever replaces th
       expect([new Set(workers.live()), workers.ended()]).toEqual(split(known));
       for (const at of [0, 3, 6, 9]) {
         const since = known.filter(({ row: { endedAt = -1 } }) => endedAt >= at);
-        expect(new Set(workers.endedSince(at)), `since ${at}`).toEqual(new Set(since));
+        expect(new Set(workers.endings.since(at)), `since ${at}`).toEqual(new Set(since));
       }
       for (const no of [0, 1]) {
         const own = known.filter(({ row }) => row.endpointNo === no);

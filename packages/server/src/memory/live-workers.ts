@@ -3,6 +3,7 @@ import type { StartNote } from "../domain/hosts/server.js";
 import { type Habits, noHabits } from "../domain/jobs/prefetch.js";
 import { type Heard, nothingHeard } from "../domain/workers/absence.js";
 import type { Worker } from "../domain/workers/worker.js";
+import { Endings } from "./endings.js";
 
 /** What this server knows of a worker beyond its row. Not kept across restarts of the server. */
 export interface LiveWorker {
@@ -58,24 +59,13 @@ class Peers {
   readonly ended = new Set<LiveWorker>();
 }
 
-/** A worker's end as it became known here. */
-interface Ending {
-  readonly worker: LiveWorker;
-  /** Counts up. */
-  readonly n: number;
-  /** The latest time at which this worker or one before it ended. */
-  readonly latestAt: number;
-}
-
 /** The workers in memory, by number, id and endpoint, including those that ended, until they are forgotten. */
 export class LiveWorkers {
   readonly #byNo = new Map<number, LiveWorker>();
   readonly #nos = new Map<string, number>();
   readonly #byEndpoint = new Map<number, Peers>();
   readonly #all = new Peers();
-  #endings: Ending[] = [];
-  /** How many ends became known. */
-  #ends = 0;
+  readonly endings = new Endings<LiveWorker>();
 
   byNo = (no: number): LiveWorker | undefined => this.#byNo.get(no);
   byId(id: string): LiveWorker | undefined {
@@ -85,18 +75,6 @@ export class LiveWorkers {
   live = (): LiveWorker[] => [...this.#all.live];
   /** Without a copy: a day's workers may be very many. */
   ended = (): ReadonlySet<LiveWorker> => this.#all.ended;
-  /** Those that ended at a time or later; the work is in proportion to these, not to all. */
-  endedSince(at: number): LiveWorker[] {
-    const first = this.#endings.findLastIndex(({ latestAt }) => latestAt < at) + 1;
-    const found = this.#endings.slice(first).map(({ worker }) => worker);
-    return [...new Set(found)].filter(({ row }) => row.endedAt !== undefined && row.endedAt >= at);
-  }
-  /** Those whose end became known after the `n`th end, and the number of the last one. */
-  endedAfter(n: number): { readonly workers: readonly LiveWorker[]; readonly n: number } {
-    const first = this.#endings.findLastIndex((ending) => ending.n <= n) + 1;
-    const workers = this.#endings.slice(first).map(({ worker }) => worker);
-    return { workers, n: this.#ends };
-  }
   /** An endpoint's workers that have not ended. */
   of = (endpointNo: number): LiveWorker[] => [...(this.#byEndpoint.get(endpointNo)?.live ?? [])];
   endedOf = (endpointNo: number): ReadonlySet<LiveWorker> => this.#byEndpoint.get(endpointNo)?.ended ?? none;
@@ -123,9 +101,7 @@ export class LiveWorkers {
       from.delete(worker);
       to.add(worker);
     }
-    if (endedAt === undefined) return;
-    const latestAt = Math.max(this.#endings.at(-1)?.latestAt ?? 0, endedAt);
-    this.#endings.push({ worker, n: ++this.#ends, latestAt });
+    if (endedAt !== undefined) this.endings.add(worker, endedAt);
   };
 
   forget(endedBefore: number): void {
@@ -139,7 +115,7 @@ export class LiveWorkers {
       peers?.ended.delete(worker);
       if (peers && peers.live.size + peers.ended.size === 0) this.#byEndpoint.delete(endpointNo);
     }
-    this.#endings = this.#endings.filter(({ worker }) => this.#all.ended.has(worker));
+    this.endings.keep(this.#all.ended);
   }
 }
 

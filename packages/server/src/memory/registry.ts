@@ -258,8 +258,7 @@ export class Registry {
   liveWorkers = () => this.#workers.live();
   /** Workers that have ended, until they are forgotten. */
   endedWorkers = () => this.#workers.ended();
-  endedSince = (at: number) => this.#workers.endedSince(at);
-  endedAfter = (n: number) => this.#workers.endedAfter(n);
+  endings = () => this.#workers.endings;
   endedWorkersOf = (endpointNo: number) => this.#workers.endedOf(endpointNo);
   workersOf = (endpointNo: number) => this.#workers.of(endpointNo);
   async createWorker(made: Parameters<Workers["create"]>[0]) {

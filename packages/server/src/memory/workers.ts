@@ -41,8 +41,7 @@ export class Workers {
   /** Workers that have not ended. */
   live = (): LiveWorker[] => this.#live.live();
   ended = (): ReadonlySet<LiveWorker> => this.#live.ended();
-  endedSince = (at: number): LiveWorker[] => this.#live.endedSince(at);
-  endedAfter = (n: number) => this.#live.endedAfter(n);
+  endings = this.#live.endings;
   endedOf = (endpointNo: number): ReadonlySet<LiveWorker> => this.#live.endedOf(endpointNo);
   of = (endpointNo: number): LiveWorker[] => this.#live.of(endpointNo);
 

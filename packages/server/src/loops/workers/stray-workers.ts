@@ -20,7 +20,7 @@ export function strayWorkers(
 
   /** Ends workers that others gave up on while this host was away. Returns when to look next. */
   async function endGivenUp(): Promise<number | undefined> {
-    const { workers, n } = needs.registry.endedAfter(known);
+    const { workers, n } = needs.registry.endings().after(known);
     known = n;
     for (const worker of workers) if (needs.tends(worker.row.hostNo)) unburied.add(worker);
     if (isEnding || unburied.size === 0) return undefined;

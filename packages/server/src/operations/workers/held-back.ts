@@ -3,7 +3,7 @@ import { isSameType } from "../../domain/hosts/gpu.js";
 import { anotherUsers, silentHolder } from "../../domain/workers/holders.js";
 import { type Need, needOf } from "../../domain/workers/need.js";
 import type { Holding } from "../../domain/workers/placement.js";
-import { hostIsSilent, isThrottled, type Resources, type Worker } from "../../domain/workers/worker.js";
+import { isThrottled, type Resources, type Worker } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/live-workers.js";
 import type { Needs } from "../needs.js";
@@ -50,7 +50,7 @@ export function reservedIn({ registry, clock }: Looking): Reserved[] {
 
 /** The workers that ended since a time, or before a worker of their endpoint that waits for a place. */
 function endedFor(registry: Looking["registry"], since: number): ReadonlySet<LiveWorker> {
-  const found = new Set(registry.endedSince(since));
+  const found = new Set(registry.endings().since(since));
   const waiting = registry.liveWorkers().filter(({ row }) => isThrottled(row));
   for (const endpointNo of new Set(waiting.map(({ row }) => row.endpointNo)))
     for (const worker of registry.endedWorkersOf(endpointNo)) found.add(worker);
@@ -90,9 +90,9 @@ export const placeAt = (row: Worker): number => (row.throttledAt === undefined ?
 export function abandoned({ registry, here, clock }: Looking, { ownerNo }: Endpoint): Holding[] {
   const now = clock.now();
   const held: Holding[] = [];
-  for (const { row } of registry.endedSince(now - here.awayMs)) {
-    const { no: workerNo, hostNo, resources, endedAt = 0, exit } = row;
-    if (exit?.note !== hostIsSilent || !resources || now >= endedAt + here.awayMs) continue;
+  for (const { row } of registry.endings().ofSilentHosts()) {
+    const { no: workerNo, hostNo, resources, endedAt = 0 } = row;
+    if (!resources || now >= endedAt + here.awayMs) continue;
     const seenAt = registry.hostSilentAt(hostNo) ?? 0;
     if (now < seenAt + limits.leaseMs) continue; // the host is back, and stops them itself
     const isOwn = registry.endpointByNo(row.endpointNo)?.ownerNo === ownerNo;

@@ -214,7 +214,7 @@ function inFairOrder({ registry, clock }: Placing): LiveWorker[] {
   };
   for (const worker of live) if (!isThrottled(worker.row)) count(worker);
   const since = Math.max(secondSince(waiting, ownerOf), clock.now() - limits.fairPlacesMs);
-  for (const worker of registry.endedSince(since)) {
+  for (const worker of registry.endings().since(since)) {
     const { startedAt } = worker.row;
     // one that was placed before has had its place without taking it from anybody
     if (startedAt !== undefined && placeAt(worker.row) >= since) count(worker);
