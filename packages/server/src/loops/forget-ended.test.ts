@@ -97,6 +97,22 @@ it("A server that owns no loop drops the state of ended workers and endpoints: s
   expect([ours.size, lines.size, listening(), gate.report().endpoints]).toEqual([0, 0, 0, {}]);
 });
 
+it("Workers that never started are forgotten within minutes, those that did are kept for a day", async () => {
+  await makeMany();
+  const [started] = others.liveWorkers();
+  await others.changeWorker(started!, workerChanges.prepare);
+  await others.changeWorker(started!, workerChanges.start);
+  for (const worker of others.liveWorkers()) await others.changeWorker(worker, { ...workerChanges.end, endedAt: now });
+  await ours.refresh();
+  expect(ours.endedWorkers().size).toBe(count);
+  now += limits.neverStartedKeptMs + 1;
+  await forgetEndedLoop({ registry: ours }).tick(now, new AbortController().signal);
+  const next = new Registry(scene.stores, { now: () => now });
+  await next.load(now);
+  for (const registry of [ours, next])
+    expect([...registry.endedWorkers()].map(({ row }) => row.id)).toEqual([started!.row.id]);
+});
+
 it("The scaler forgets endpoints that its server has forgotten, and no longer checks them", async () => {
   const { bell, listening } = countingBell(scene.parts.bell);
   const loop = scaleLoop({ ...scene.parts, registry: ours, bell });

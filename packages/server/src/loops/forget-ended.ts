@@ -9,7 +9,7 @@ export function forgetEndedLoop({ registry }: Needs<"registry">): Loop {
     topics: [],
     gapMs: limits.forgetMs,
     async tick(now) {
-      await registry.forgetEnded(now - limits.workerRowKeptMs);
+      await registry.forgetEnded(now - limits.workerRowKeptMs, now - limits.neverStartedKeptMs);
       await registry.forgetChanges();
       return now + limits.forgetMs;
     },

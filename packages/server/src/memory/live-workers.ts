@@ -104,10 +104,11 @@ export class LiveWorkers {
     if (endedAt !== undefined) this.endings.add(worker, endedAt);
   };
 
-  forget(endedBefore: number): void {
+  /** Forgets workers that ended before a time; those that never started if they ended before another one. */
+  forget(endedBefore: number, neverStartedBefore = endedBefore): void {
     for (const worker of this.#all.ended) {
-      const { no, id, endpointNo, endedAt = endedBefore } = worker.row;
-      if (endedAt > endedBefore) continue;
+      const { no, id, endpointNo, endedAt = endedBefore, startedAt } = worker.row;
+      if (endedAt > (startedAt === undefined ? neverStartedBefore : endedBefore)) continue;
       this.#byNo.delete(no);
       this.#nos.delete(id);
       this.#all.ended.delete(worker);

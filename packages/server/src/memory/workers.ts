@@ -48,6 +48,7 @@ export class Workers {
   /** Reads all of them at our start; each counts as heard of at `now`. */
   async load(now: number): Promise<void> {
     for (const row of await this.#store.all(now - limits.workerRowKeptMs)) this.#live.admit(row, now);
+    this.forget(now - limits.workerRowKeptMs, now - limits.neverStartedKeptMs);
   }
 
   async create(made: Parameters<WorkerStore["create"]>[0]): Promise<LiveWorker> {
@@ -96,9 +97,8 @@ export class Workers {
   }
 
   /** Forgets workers that ended before a time. Affects memory only. */
-  forget(endedBefore: number): void {
-    this.#live.forget(endedBefore);
-  }
+  forget = (endedBefore: number, neverStartedBefore?: number): void =>
+    this.#live.forget(endedBefore, neverStartedBefore);
 
   /**
    * Reads workers that were written since the last read; now and then all of them. `mark` was taken before this call:
