@@ -66,9 +66,11 @@ async function test() {
     [...wanted].flatMap((need) => needs[need]),
   );
   if (wanted.has("kubernetes")) beginBuilding(join(import.meta.dirname, "kubernetes/build.mjs"));
-  if (wanted.has("python")) await makeVenv(venv, pythonPackages);
-  if (wanted.has("newerPython")) await makeVenv(newerVenv, newerPackages);
-  if (wanted.has("clients")) await installClients();
+  await installClients([
+    ...(wanted.has("python") ? [pythonClients(venv, pythonPackages)] : []),
+    ...(wanted.has("newerPython") ? [pythonClients(newerVenv, newerPackages)] : []),
+    ...(wanted.has("clients") ? [jsClients()] : []),
+  ]);
   const { passed, failures, skipped, onlyAlone } = await runTests();
   const failed = failures.length;
   const mustNotSkip = skipped > 0 && words.length === 0;
@@ -86,45 +88,61 @@ function beginBuilding(script) {
   void run(process.execPath, [script]);
 }
 
-// ---- Python
+// ---- Stock clients
 
-async function makeVenv(folder, packages) {
-  const stamp = join(folder, ".millrace-stamp");
-  const python = await run("python3", ["-c", "import sys; print(sys.base_prefix, sys.version)"]);
-  // A virtual environment holds absolute paths: a clone that was moved needs a new one.
-  const wanted = [folder, python.output.trim(), ...packages].join("\n");
-  if (readText(stamp) === wanted) return;
+/** Installs what has changed since the last time, all of it at once: most of that is waiting. */
+async function installClients(all) {
+  const lacking = async () =>
+    (await Promise.all(all.map(async (some) => ((await some.isThere()) ? [] : [some])))).flat();
+  if ((await lacking()).length === 0) return;
   await locked(async () => {
-    if (readText(stamp) === wanted) return;
-    rmSync(folder, { recursive: true, force: true });
-    const words = `Making a Python environment with ${packages.join(", ")}`;
-    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages];
-    const { code, output } = await withProgress(words, async () => {
-      const made = await run("python3", ["-m", "venv", folder]);
-      return made.code === 0 ? run(join(folder, "bin", "python"), pip) : made;
-    });
-    if (code !== 0) throw new SetUpFailure("The Python environment for the tests could not be made:", output);
-    writeFileSync(stamp, wanted);
+    const some = await lacking();
+    if (some.length === 0) return;
+    const words = "Installing the stock clients that these tests speak to";
+    const results = await withProgress(words, () => Promise.all(some.map(({ install }) => install())));
+    const failed = results.find(({ code }) => code !== 0);
+    if (failed) throw new SetUpFailure("The stock clients for the tests could not be installed:", failed.output);
   });
 }
 
-// ---- Stock clients
+/** Packages of Python in an environment of their own. */
+function pythonClients(folder, packages) {
+  const stamp = join(folder, ".millrace-stamp");
+  const wanted = async () => {
+    const python = await run("python3", ["-c", "import sys; print(sys.base_prefix, sys.version)"]);
+    // A virtual environment holds absolute paths: a clone that was moved needs a new one.
+    return [folder, python.output.trim(), ...packages].join("\n");
+  };
+  return {
+    isThere: async () => readText(stamp) === (await wanted()),
+    async install() {
+      rmSync(folder, { recursive: true, force: true });
+      const made = await run("python3", ["-m", "venv", folder]);
+      if (made.code !== 0) return made;
+      // what is imported is compiled by its first import
+      const quietly = ["--quiet", "--disable-pip-version-check", "--no-compile"];
+      const installed = await run(join(folder, "bin", "python"), ["-m", "pip", "install", ...quietly, ...packages]);
+      if (installed.code === 0) writeFileSync(stamp, await wanted());
+      return installed;
+    },
+  };
+}
 
-async function installClients() {
+/** Packages of npm in a folder of their own. */
+function jsClients() {
   const stamp = join(clients, ".millrace-stamp");
-  const wanted = npmClients.join("\n");
-  if (readText(stamp) === wanted) return;
-  await locked(async () => {
-    if (readText(stamp) === wanted) return;
-    rmSync(clients, { recursive: true, force: true });
-    mkdirSync(clients, { recursive: true });
-    writeFileSync(join(clients, "package.json"), '{ "private": true }\n'); // otherwise npm looks for one further up
-    const args = ["install", "--prefix", clients, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-    const install = () => run("npm", [...args, ...npmClients], { cwd: clients });
-    const { code, output } = await withProgress(`Installing ${npmClients.join(", ")}`, install);
-    if (code !== 0) throw new SetUpFailure("The stock clients for the tests could not be installed:", output);
-    writeFileSync(stamp, wanted);
-  });
+  return {
+    isThere: () => readText(stamp) === npmClients.join("\n"),
+    async install() {
+      rmSync(clients, { recursive: true, force: true });
+      mkdirSync(clients, { recursive: true });
+      writeFileSync(join(clients, "package.json"), '{ "private": true }\n'); // otherwise npm looks for one further up
+      const args = ["install", "--prefix", clients, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+      const installed = await run("npm", [...args, ...npmClients], { cwd: clients });
+      if (installed.code === 0) writeFileSync(stamp, npmClients.join("\n"));
+      return installed;
+    },
+  };
 }
 
 // ---- The tests

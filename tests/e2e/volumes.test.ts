@@ -12,7 +12,7 @@ beforeAll(async () => {
 export default ({ mib }) => writeFileSync(process.env.RUNPOD_VOLUME_PATH + "/model", Buffer.alloc(mib * 2 ** 20, 1));
 `;
   writeFileSync(join(folder, "handler.mjs"), write);
-  server = await startServer();
+  server = await startServer({}, { volumeGapMs: 500 });
 });
 afterAll(async () => {
   await server?.end();
