@@ -9,10 +9,16 @@ const root = join(import.meta.dirname, "..");
 const dist = join(root, "packages/server/dist");
 
 /** Where the bundle lies: beside the files that it is made of, so that what they find by their place is found by it. */
-export const bundleFile = join(dist, "bundled.js");
+const bundleFile = join(dist, "bundled.js");
 
 /** What the service starts in threads and processes of their own, as `imports` in its package.json name them. */
-const programs = Object.values(JSON.parse(readFileSync(join(dist, "../package.json"), "utf8")).imports);
+const programs = Object.values(JSON.parse(readFileSync(join(dist, "../package.json"), "utf8")).imports).map((path) =>
+  join(dist, "..", path),
+);
+const bundledOf = (file) => file.replace(/\.js$/, ".bundled.js");
+
+/** All files that {@link bundle} makes. */
+export const bundleFiles = [bundleFile, ...programs.map(bundledOf)];
 
 export async function bundle() {
   const { build } = createRequire(join(root, "packages/worker/package.json"))("esbuild");
@@ -20,9 +26,8 @@ export async function bundle() {
     await build({ ...options, entryPoints: [from], outfile: `${to}.new` });
     renameSync(`${to}.new`, to);
   };
-  const files = programs.map((path) => join(dist, "..", path));
-  await Promise.all(files.map((file) => bundled(file, file.replace(/\.js$/, ".bundled.js"))));
-  // last: whoever finds it finds the others
+  await Promise.all(programs.map((file) => bundled(file, bundledOf(file))));
+  // last: a server that finds this file finds the others
   await bundled(join(dist, "assembly/service.js"), bundleFile);
 }
 

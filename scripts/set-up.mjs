@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { bundle, bundleFile } from "./bundle.mjs";
+import { bundle, bundleFiles } from "./bundle.mjs";
 import { bin, cache, readText, root, SetUpFailure } from "./clone.mjs";
 import { dropLock, holdWith, locked } from "./lock.mjs";
 
@@ -118,7 +118,8 @@ const webPages = ["app", "guide"].map((name) => join(root, "packages/dashboard/d
 function isBuilt() {
   if (readText(buildStamp)?.trim() !== sourcesNow()) return false;
   const compiled = packageNames().map((name) => writtenAt(join(root, "packages", name, "dist", ".tsbuildinfo")));
-  return compiled.every((at) => at > 0 && at < writtenAt(bundleFile)) && webPages.every(existsSync);
+  const bundledAt = Math.min(...bundleFiles.map(writtenAt));
+  return compiled.every((at) => at > 0 && at < bundledAt) && webPages.every(existsSync);
 }
 
 /** A fingerprint of all inputs of a build: names, sizes and modification times. */

@@ -90,7 +90,7 @@ function beginBuilding(script) {
 
 // ---- Stock clients
 
-/** Installs what has changed since the last time, all of it at once: most of that is waiting. */
+/** Installs the clients that have changed since the last time, in parallel: much of that is waiting. */
 async function installClients(all) {
   const lacking = async () =>
     (await Promise.all(all.map(async (some) => ((await some.isThere()) ? [] : [some])))).flat();
@@ -100,8 +100,9 @@ async function installClients(all) {
     if (some.length === 0) return;
     const words = "Installing the stock clients that these tests speak to";
     const results = await withProgress(words, () => Promise.all(some.map(({ install }) => install())));
-    const failed = results.find(({ code }) => code !== 0);
-    if (failed) throw new SetUpFailure("The stock clients for the tests could not be installed:", failed.output);
+    const failures = results.flatMap(({ code, output }, n) => (code === 0 ? [] : [`${some[n].names}: ${output}`]));
+    if (failures.length > 0)
+      throw new SetUpFailure("The stock clients for the tests could not be installed:", failures.join("\n"));
   });
 }
 
@@ -114,14 +115,14 @@ function pythonClients(folder, packages) {
     return [folder, python.output.trim(), ...packages].join("\n");
   };
   return {
+    names: packages.join(", "),
     isThere: async () => readText(stamp) === (await wanted()),
     async install() {
       rmSync(folder, { recursive: true, force: true });
       const made = await run("python3", ["-m", "venv", folder]);
       if (made.code !== 0) return made;
-      // what is imported is compiled by its first import
-      const quietly = ["--quiet", "--disable-pip-version-check", "--no-compile"];
-      const installed = await run(join(folder, "bin", "python"), ["-m", "pip", "install", ...quietly, ...packages]);
+      const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...packages];
+      const installed = await run(join(folder, "bin", "python"), pip);
       if (installed.code === 0) writeFileSync(stamp, await wanted());
       return installed;
     },
@@ -132,13 +133,14 @@ function pythonClients(folder, packages) {
 function jsClients() {
   const stamp = join(clients, ".millrace-stamp");
   return {
+    names: npmClients.join(", "),
     isThere: () => readText(stamp) === npmClients.join("\n"),
     async install() {
       rmSync(clients, { recursive: true, force: true });
       mkdirSync(clients, { recursive: true });
       writeFileSync(join(clients, "package.json"), '{ "private": true }\n'); // otherwise npm looks for one further up
       const args = ["install", "--prefix", clients, "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-      const installed = await run("npm", [...args, ...npmClients], { cwd: clients });
+      const installed = await run("npm", [...args, ...npmClients]);
       if (installed.code === 0) writeFileSync(stamp, npmClients.join("\n"));
       return installed;
     },

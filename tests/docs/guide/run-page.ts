@@ -89,7 +89,8 @@ function scriptOf(blocks: readonly Block[], outputs: string): string {
     const stop = words.stops === undefined ? "" : "stop; wait; background=\n";
     const run = `{ ${text}\n} >${output} 2>&1`;
     if (words.shows !== undefined)
-      return `${at}for _ in $(seq 100); do ${run}; grep -qF ${spoken(words.shows)} ${output} && break; sleep 0.2; done`;
+      return `${at}for _ in $(seq 100); do ${run}; grep -qF -- ${spoken(words.shows)} ${output} && break; sleep 0.2; done
+grep -qF -- ${spoken(words.shows)} ${output}`;
     if (words.background === undefined) return `${at}${stop}${run}`;
     const wait = words.until === undefined ? "" : `await_text ${spoken(words.until)} ${output}`;
     return `${at}${run} &\nbackground="$background $!"\n${wait}`;

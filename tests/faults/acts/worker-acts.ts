@@ -54,7 +54,7 @@ export class WorkerActs {
     const { random, acts } = this.#around;
     const leaders = this.#leaders();
     const keeper = leaders.length > 0 ? parentOf(random.pick(leaders).pid) : undefined;
-    if (keeper === undefined || !/\/keeper\.js /.test(commandOf(keeper))) return;
+    if (keeper === undefined || !/\/keeper(\.\w+)?\.js /.test(commandOf(keeper))) return;
     // It is stopped first, so that it cannot start a worker that this test does not see.
     signal(keeper, "SIGSTOP");
     await sleep(startMs);

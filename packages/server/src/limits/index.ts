@@ -67,6 +67,8 @@ const relations: [boolean, string][] = [
   [limits.busyTakeHoldMs * 5 <= limits.executionTimeoutMsMin, "a result that waits for a take's reply is in time"],
   [limits.pingMs < limits.executionTimeoutMsMin, "a ping reveals a job that has not begun before it times out"],
   [limits.allWorkersReadMs < limits.endedWorkersReadMs, "a worker's end is not missed"],
+  [limits.endedWorkersReadMs < limits.neverRanKeptMs, "a worker that was forgotten is not read again"],
+  [limits.clusterLeftMs <= limits.neverRanKeptMs, "it is known which clusters workers have left"],
   [limits.runsyncBytesMax <= limits.outputBytesHard, "what can be submitted can be returned"],
   [limits.readerStallWantedMs * 2 < limits.lentWaitMs, "a stuck reader gives its share back before others give up"],
   [limits.lentWriteBytes <= limits.lentBytesPerTurn, "a turn has room for one write"],

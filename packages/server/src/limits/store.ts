@@ -56,7 +56,7 @@ export const store = {
   databaseRetryMs: 500,
   databasePatienceMs: 10 * second, // clients' calls wait this long for a database that is away, workers' twice as long
   workerRowKeptMs: 24 * hour,
-  neverStartedKeptMs: 10 * minute, // in memory: such a worker has neither logs nor a bill, and there may be very many
+  neverRanKeptMs: 10 * minute, // workers that ended before anything ran, in memory: there may be very many
   changesTrustedMs: 5 * minute, // a server that has not looked at changed rows for this long reads all rows
   chunksTrimmedAtOnce: 2_000, // chunks deleted in one commit: a job may have a million
   forgottenAtOnce: 500, // old records deleted in one commit

@@ -13,7 +13,8 @@ export const workers = {
   stoppedJobGraceMs: 2 * second, // nothing that such a worker might still report counts
   killPatienceMs: 2 * second, // after it, a killed worker's jobs are given back even if its end was not seen
   tendTurnMs: 200, // tending a single worker that takes longer is not waited for
-  straysAtOnce: 16, // ended workers for which a provider is asked at a time; there may be thousands
+  straysAtOnce: 16, // ended workers looked up at a time; there may be thousands
+  straysGapMs: second, // until those that could not be looked up are looked up again
   sweepRoundsMax: 50, // a process that the system cannot end holds up nothing for longer
   sweepGapMs: 10, // between two sweeps for processes: killed ones may have forked meanwhile
   outputEndMs: 200, // for the last output of an ended worker: a process that was not found may hold its pipes open

@@ -3,6 +3,7 @@ import { openGate } from "../assembly/gate.js";
 import { takeLines } from "../assembly/take-lines.js";
 import type { Bell } from "../bell.js";
 import { endpointDefaults } from "../domain/endpoints/endpoint.js";
+import { hostIsSilent } from "../domain/workers/worker.js";
 import { limits } from "../limits/index.js";
 import type { TakeLine } from "../lines/take-line.js";
 import { Registry } from "../memory/registry.js";
@@ -97,20 +98,23 @@ it("A server that owns no loop drops the state of ended workers and endpoints: s
   expect([ours.size, lines.size, listening(), gate.report().endpoints]).toEqual([0, 0, 0, {}]);
 });
 
-it("Workers that never started are forgotten within minutes, those that did are kept for a day", async () => {
+it("Workers of which nothing ran are forgotten within minutes, others are kept for a day", async () => {
   await makeMany();
-  const [started] = others.liveWorkers();
+  const [started, lost] = others.liveWorkers();
   await others.changeWorker(started!, workerChanges.prepare);
   await others.changeWorker(started!, workerChanges.start);
-  for (const worker of others.liveWorkers()) await others.changeWorker(worker, { ...workerChanges.end, endedAt: now });
+  for (const worker of others.liveWorkers()) {
+    const exit = { note: worker === lost ? hostIsSilent : "no container engine answers" };
+    await others.changeWorker(worker, { ...workerChanges.end, endedAt: now, exit });
+  }
   await ours.refresh();
   expect(ours.endedWorkers().size).toBe(count);
-  now += limits.neverStartedKeptMs + 1;
+  now += limits.neverRanKeptMs + 1;
   await forgetEndedLoop({ registry: ours }).tick(now, new AbortController().signal);
   const next = new Registry(scene.stores, { now: () => now });
   await next.load(now);
   for (const registry of [ours, next])
-    expect([...registry.endedWorkers()].map(({ row }) => row.id)).toEqual([started!.row.id]);
+    expect([...registry.endedWorkers()].map(({ row }) => row.id)).toEqual([started!.row.id, lost!.row.id]);
 });
 
 it("The scaler forgets endpoints that its server has forgotten, and no longer checks them", async () => {

@@ -9,7 +9,7 @@ export function forgetEndedLoop({ registry }: Needs<"registry">): Loop {
     topics: [],
     gapMs: limits.forgetMs,
     async tick(now) {
-      await registry.forgetEnded(now - limits.workerRowKeptMs, now - limits.neverStartedKeptMs);
+      await registry.forgetEnded(now - limits.workerRowKeptMs, now - limits.neverRanKeptMs);
       await registry.forgetChanges();
       return now + limits.forgetMs;
     },

@@ -9,7 +9,7 @@ interface Ending<Kept> {
   readonly latestAt: number;
 }
 
-/** The ends of workers in the order in which they became known: a day's may be very many, and most looks are for few. */
+/** The ends of workers in the order in which they became known. A day may bring very many, and most lookups want few. */
 export class Endings<Kept extends { readonly row: Worker }> {
   #endings: Ending<Kept>[] = [];
   #count = 0;

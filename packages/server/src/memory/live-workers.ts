@@ -2,7 +2,7 @@ import { PlainSignal } from "../clock.js";
 import type { StartNote } from "../domain/hosts/server.js";
 import { type Habits, noHabits } from "../domain/jobs/prefetch.js";
 import { type Heard, nothingHeard } from "../domain/workers/absence.js";
-import type { Worker } from "../domain/workers/worker.js";
+import { neverRan, type Worker } from "../domain/workers/worker.js";
 import { Endings } from "./endings.js";
 
 /** What this server knows of a worker beyond its row. Not kept across restarts of the server. */
@@ -104,11 +104,11 @@ export class LiveWorkers {
     if (endedAt !== undefined) this.endings.add(worker, endedAt);
   };
 
-  /** Forgets workers that ended before a time; those that never started if they ended before another one. */
-  forget(endedBefore: number, neverStartedBefore = endedBefore): void {
+  /** Forgets workers that ended before a time, and those of which nothing ran that ended before another time. */
+  forget(endedBefore: number, neverRanBefore = endedBefore): void {
     for (const worker of this.#all.ended) {
-      const { no, id, endpointNo, endedAt = endedBefore, startedAt } = worker.row;
-      if (endedAt > (startedAt === undefined ? neverStartedBefore : endedBefore)) continue;
+      const { no, id, endpointNo, endedAt = endedBefore } = worker.row;
+      if (endedAt > (neverRan(worker.row) ? neverRanBefore : endedBefore)) continue;
       this.#byNo.delete(no);
       this.#nos.delete(id);
       this.#all.ended.delete(worker);

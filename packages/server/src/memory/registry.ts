@@ -288,8 +288,8 @@ export class Registry {
    * Forgets workers that ended, and endpoints that were deleted, before a time, once nothing of theirs is left to do.
    * Affects memory only.
    */
-  async forgetEnded(before: number, neverStartedBefore: number): Promise<void> {
-    this.#workers.forget(before, neverStartedBefore);
+  async forgetEnded(before: number, neverRanBefore: number): Promise<void> {
+    this.#workers.forget(before, neverRanBefore);
     await this.#endpoints.forget(before, (endpointNo) => this.workersOf(endpointNo).length > 0);
   }
   /** How many entries memory has for endpoints and workers. */

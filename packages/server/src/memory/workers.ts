@@ -48,7 +48,7 @@ export class Workers {
   /** Reads all of them at our start; each counts as heard of at `now`. */
   async load(now: number): Promise<void> {
     for (const row of await this.#store.all(now - limits.workerRowKeptMs)) this.#live.admit(row, now);
-    this.forget(now - limits.workerRowKeptMs, now - limits.neverStartedKeptMs);
+    this.forget(now - limits.workerRowKeptMs, now - limits.neverRanKeptMs);
   }
 
   async create(made: Parameters<WorkerStore["create"]>[0]): Promise<LiveWorker> {
@@ -97,8 +97,7 @@ export class Workers {
   }
 
   /** Forgets workers that ended before a time. Affects memory only. */
-  forget = (endedBefore: number, neverStartedBefore?: number): void =>
-    this.#live.forget(endedBefore, neverStartedBefore);
+  forget = (endedBefore: number, neverRanBefore?: number): void => this.#live.forget(endedBefore, neverRanBefore);
 
   /**
    * Reads workers that were written since the last read; now and then all of them. `mark` was taken before this call:

@@ -40,6 +40,13 @@ describe("A plan", () => {
       stop: [3, 2],
     },
     {
+      it: "stops one that still runs a stopped job before one that is free",
+      waiting: 1,
+      settings: { workersMax: 1 },
+      workers: [idle(1, 10), worker(2, { state: "running" })],
+      stop: [2],
+    },
+    {
       it: "stops a closed worker once its last job is over",
       workers: [worker(1, { state: "closing" }), worker(2, { state: "closing", held: 1 })],
       stop: [1],

@@ -14,6 +14,7 @@ export interface Demand {
 /** A worker as the scaler sees it. */
 export interface WorkerView {
   readonly no: number;
+  /** One that still runs a stopped job, and has no room for another, is "running" and holds none. */
   readonly state: WorkerState;
   readonly held: number;
   readonly version: number;

@@ -13,12 +13,17 @@ export interface Leaving {
   readonly lookAt: number | undefined;
 }
 
-/**
- * Order of leaving: idle workers, the longest idle first; then workers not up yet, the newest first; then busy ones.
- */
+/** Workers leave in this order, the longest idle first, but of those not up yet the newest. */
+const leavingOrder = ["still stopping", "idle", "not up yet", "busy"] as const;
+const useOf = (worker: WorkerView): (typeof leavingOrder)[number] => {
+  if (!isReady(worker)) return "not up yet";
+  if (worker.held > 0) return "busy";
+  return worker.state === "running" ? "still stopping" : "idle";
+};
 const byUse = (a: WorkerView, b: WorkerView): number => {
-  const rank = (worker: WorkerView) => (worker.state === "idle" ? 0 : isReady(worker) ? 2 : 1);
-  return rank(a) - rank(b) || (rank(a) === 1 ? b.no - a.no : a.idleSince - b.idleSince);
+  const use = useOf(a);
+  const difference = leavingOrder.indexOf(use) - leavingOrder.indexOf(useOf(b));
+  return difference || (use === "not up yet" ? b.no - a.no : a.idleSince - b.idleSince);
 };
 
 /**

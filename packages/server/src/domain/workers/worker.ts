@@ -110,6 +110,14 @@ export type WorkerState = "throttled" | "starting" | "idle" | "running" | "closi
 /** Why a worker was ended along with its host: its processes may still run, and hold its GPUs. */
 export const hostIsSilent = "its host has been silent for 30 s";
 
+/** Whether an ended worker has left nothing, neither logs nor a bill. A silent host may have started it unseen. */
+export const neverRan = ({ startedAt, readyAt, exit }: Worker): boolean =>
+  startedAt === undefined &&
+  readyAt === undefined &&
+  exit?.code === undefined &&
+  exit?.signal === undefined &&
+  exit?.note !== hostIsSilent;
+
 /** Whether it waits for a host with the resources it needs. */
 export const isThrottled = ({ throttledAt, placedAt }: Worker): boolean =>
   throttledAt !== undefined && placedAt === undefined;

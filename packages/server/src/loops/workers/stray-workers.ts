@@ -1,8 +1,17 @@
+import { earliest } from "../../domain/earliest.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import type { Needs } from "../../operations/needs.js";
 import type { Provider } from "../../provider.js";
 import type { Tended } from "./tended.js";
+
+/** Ended workers of one provider whose processes may still be there. */
+interface Strays {
+  readonly workers: Set<LiveWorker>;
+  isEnding: boolean;
+  /** When the provider is asked next: later if it does not answer, however often workers change. */
+  nextAt: number;
+}
 
 /** Ends processes and containers of this host that belong to no live row. */
 export function strayWorkers(
@@ -11,48 +20,64 @@ export function strayWorkers(
   tended: Tended,
 ) {
   const { starting, busy, gone } = tended;
-  /** Ended workers of this host whose processes may still be there. */
-  const unburied = new Set<LiveWorker>();
+  /** By provider. */
+  const strays = new Map<string, Strays>();
   let known = 0;
-  let isEnding = false;
-  /** When the provider is asked again, which was away: not for each worker, and not whenever any worker changes. */
-  let askAgainAt = 0;
 
   /** Ends workers that others gave up on while this host was away. Returns when to look next. */
   async function endGivenUp(): Promise<number | undefined> {
     const { workers, n } = needs.registry.endings().after(known);
     known = n;
-    for (const worker of workers) if (needs.tends(worker.row.hostNo)) unburied.add(worker);
-    if (isEnding || unburied.size === 0) return undefined;
-    if (needs.clock.now() < askAgainAt) return askAgainAt;
-    isEnding = true;
-    const left = unburied.values();
-    const next = async () => {
-      for (const worker of left) {
-        await tryToEnd(worker);
-        if (needs.clock.now() < askAgainAt) return;
-      }
-    };
-    await Promise.all(Array.from({ length: limits.straysAtOnce }, next));
-    isEnding = false;
-    return unburied.size > 0 ? needs.clock.now() + limits.netMs : undefined;
+    for (const worker of workers) if (needs.tends(worker.row.hostNo)) straysBeside(worker).workers.add(worker);
+    return earliest(...(await Promise.all([...strays.values()].map(endSome))));
   }
 
-  async function tryToEnd(worker: LiveWorker): Promise<void> {
+  function straysBeside({ row }: LiveWorker): Strays {
+    const name = row.handle?.provider ?? "";
+    const beside = strays.get(name) ?? { workers: new Set(), isEnding: false, nextAt: 0 };
+    strays.set(name, beside);
+    return beside;
+  }
+
+  async function endSome(some: Strays): Promise<number | undefined> {
+    if (some.isEnding || some.workers.size === 0) return undefined;
+    if (needs.clock.now() < some.nextAt) return some.nextAt;
+    some.isEnding = true;
+    const left = some.workers.values();
+    const endNext = async () => {
+      for (const worker of left) {
+        await tryToEnd(worker, some);
+        if (needs.clock.now() < some.nextAt) return;
+      }
+    };
+    await Promise.all(Array.from({ length: limits.straysAtOnce }, endNext));
+    some.isEnding = false;
+    if (some.workers.size === 0) return undefined;
+    some.nextAt = Math.max(some.nextAt, needs.clock.now() + limits.straysGapMs);
+    return some.nextAt;
+  }
+
+  async function tryToEnd(worker: LiveWorker, among: Strays): Promise<void> {
     const { id, secretHash, endedAt } = worker.row;
-    const isStarting = starting.get(id);
-    if (isStarting && endedAt !== undefined) return void isStarting.abort(); // the start notices that the worker has ended
+    const now = needs.clock.now();
     const isForgotten = needs.registry.worker(id) !== worker;
-    if (isForgotten || endedAt === undefined || secretHash === undefined) return void unburied.delete(worker);
+    if (isForgotten || endedAt === undefined) return void among.workers.delete(worker);
+    const isStarting = starting.get(id);
+    if (isStarting) return void isStarting.abort(); // the start notices that the worker has ended
+    if (secretHash === undefined) {
+      // nothing was started for it, unless a row with a secret is still to be read
+      if (now >= endedAt + limits.endedWorkersReadMs) among.workers.delete(worker);
+      return;
+    }
     if (busy.has(id)) return;
     busy.add(id);
     try {
       await endOne(worker);
-      unburied.delete(worker);
+      among.workers.delete(worker);
     } catch {
-      askAgainAt = needs.clock.now() + limits.netMs;
-      unburied.delete(worker);
-      unburied.add(worker); // last: the failure may be its own
+      among.nextAt = needs.clock.now() + limits.netMs;
+      among.workers.delete(worker);
+      among.workers.add(worker); // last: the failure may be its own
     } finally {
       busy.delete(id);
     }

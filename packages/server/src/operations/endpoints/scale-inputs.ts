@@ -19,7 +19,7 @@ export async function scaleInputs(
   ];
   const live = needs.registry.workersOf(endpoint.no);
   const slots = needs.registry.slots(endpoint);
-  // they have no room for what waits
+  // a worker that still runs a stopped job cannot take a waiting one
   const stopping =
     tally.waitingNormal > 0 && slots === 1
       ? await stillStopping(

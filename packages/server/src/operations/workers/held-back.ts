@@ -48,7 +48,7 @@ export function reservedIn({ registry, clock }: Looking): Reserved[] {
   return reserved;
 }
 
-/** The workers that ended since a time, or before a worker of their endpoint that waits for a place. */
+/** Workers that ended since a time, and all ended workers of endpoints where one waits for a place. */
 function endedFor(registry: Looking["registry"], since: number): ReadonlySet<LiveWorker> {
   const found = new Set(registry.endings().since(since));
   const waiting = registry.liveWorkers().filter(({ row }) => isThrottled(row));
