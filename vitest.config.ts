@@ -33,6 +33,7 @@ const longest = [
   "tests/faults/wall-clock.test.ts",
   "tests/e2e/volumes.test.ts",
   "tests/compat/js-client.test.ts",
+  "packages/server/src/stores/sqlite/contract-file.test.ts", // waits for the disk, for half a minute on some
   "packages/server/src/stores/postgres/contract-newest.test.ts",
   "packages/server/src/stores/postgres/contract-debian.test.ts",
 ];
