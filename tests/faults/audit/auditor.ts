@@ -101,15 +101,20 @@ function heldUntil(run: Run, acts: readonly Act[]): number {
   return run.endedAt ?? acts.find(ends)?.at ?? run.startedAt;
 }
 
+/** A run begins this long after its job was handed out, at the most: a stock worker starts a task for it first. */
+const handedMs = 500;
+
 /**
- * A job may run again only if its worker was harmed since the earlier run began, or if its result may be lost: without
- * a server a stock worker drops its result, while ours keeps it.
+ * A job may run again only if its worker was harmed since the job was handed out, or if its result or the reply that
+ * handed it out may be lost: without a server a stock worker drops its result, while ours keeps it.
  */
 function needlessRuns({ submission: { stage }, runs }: Case, acts: readonly Act[], said: Evidence["said"]): string[] {
   const isReason = (act: Act, run: Run) =>
     (act.pid === run.pid && act.act.startsWith("worker")) || (stage.kind === "stock" && mayLoseWord(act));
   const isExcused = ([earlier, later]: [Run, Run]) =>
-    acts.some((act) => lastedUntil(act) >= earlier.startedAt && act.at <= later.startedAt && isReason(act, earlier));
+    acts.some(
+      (act) => lastedUntil(act) >= earlier.startedAt - handedMs && act.at <= later.startedAt && isReason(act, earlier),
+    );
   return neighbours(runs)
     .filter((pair) => !isExcused(pair))
     .map(
@@ -123,7 +128,7 @@ const lastedUntil = ({ untilAt }: Act) => untilAt ?? Number.POSITIVE_INFINITY;
 
 /** Other acts from shortly before one run until the next. */
 function meanwhile(earlier: Run, later: Run, acts: readonly Act[]): string {
-  const isNear = (act: Act) => lastedUntil(act) >= earlier.startedAt - 500 && act.at <= later.startedAt;
+  const isNear = (act: Act) => lastedUntil(act) >= earlier.startedAt - handedMs && act.at <= later.startedAt;
   const near = acts.filter((act) => isNear(act) && act.pid === undefined);
   return `meanwhile: ${near.map(({ act, link, at }) => [act, link, at].filter(Boolean).join(" ")).join(", ")}`;
 }
