@@ -101,7 +101,7 @@ def left(client):
 
 
 def quiet(client):
-    return text_of(say(client, "wait 2", stream=True))
+    return text_of(say(client, "wait 5", stream=True))
 
 
 def complete(client):

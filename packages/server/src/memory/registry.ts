@@ -285,8 +285,8 @@ export class Registry {
   /** Forgets which rows were changed long ago: all servers have read them. */
   forgetChanges = (): Promise<void> => this.#cursor.forget();
   /**
-   * Forgets workers that ended, and endpoints that were deleted, before a time, once nothing of theirs is left to do.
-   * Affects memory only.
+   * Forgets workers that ended, and endpoints that were deleted, before a time, once nothing of theirs is left to do; of
+   * workers that never ran, those that ended before another time. Affects memory only.
    */
   async forgetEnded(before: number, neverRanBefore: number): Promise<void> {
     this.#workers.forget(before, neverRanBefore);

@@ -22,21 +22,23 @@ export function strayWorkers(
   const { starting, busy, gone } = tended;
   /** By provider. */
   const strays = new Map<string, Strays>();
+  /** How many ends were looked at. */
   let known = 0;
 
   /** Ends workers that others gave up on while this host was away. Returns when to look next. */
   async function endGivenUp(): Promise<number | undefined> {
     const { workers, n } = needs.registry.endings().after(known);
     known = n;
-    for (const worker of workers) if (needs.tends(worker.row.hostNo)) straysBeside(worker).workers.add(worker);
+    for (const worker of workers) if (needs.tends(worker.row.hostNo)) straysWith(worker).workers.add(worker);
     return earliest(...(await Promise.all([...strays.values()].map(endSome))));
   }
 
-  function straysBeside({ row }: LiveWorker): Strays {
+  /** Those of its provider; a worker without a handle has none yet. */
+  function straysWith({ row }: LiveWorker): Strays {
     const name = row.handle?.provider ?? "";
-    const beside = strays.get(name) ?? { workers: new Set(), isEnding: false, nextAt: 0 };
-    strays.set(name, beside);
-    return beside;
+    const found = strays.get(name) ?? { workers: new Set(), isEnding: false, nextAt: 0 };
+    strays.set(name, found);
+    return found;
   }
 
   async function endSome(some: Strays): Promise<number | undefined> {

@@ -20,14 +20,9 @@ export async function scaleInputs(
   const live = needs.registry.workersOf(endpoint.no);
   const slots = needs.registry.slots(endpoint);
   // a worker that still runs a stopped job cannot take a waiting one
-  const stopping =
-    tally.waitingNormal > 0 && slots === 1
-      ? await stillStopping(
-          needs,
-          live.map(({ row }) => row),
-          held,
-        )
-      : new Set<number>();
+  const isAsked = tally.waitingNormal > 0 && slots === 1;
+  const rows = isAsked ? live.map(({ row }) => row) : [];
+  const stopping = await stillStopping(needs, rows, held);
   const workers = live.map(({ row, busyAt }) => ({
     no: row.no,
     state: stopping.has(row.no) ? ("running" as const) : workerState(row, held.get(row.no) ?? 0),
