@@ -1,7 +1,8 @@
 import { relative } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { crowds, filesOf, needsOf } from "./scripts/gears.mjs";
+import { speaksToClients } from "./scripts/tests/clients.mjs";
+import { crowds, filesOf, needsOf, testFiles } from "./scripts/tests/gears.mjs";
 
 /** Crowds, and browsers, which take both cores: nothing else runs beside them. */
 const alone = ["tests/pages/dashboard/*.test.ts", "tests/pages/guide.test.ts", ...crowds];
@@ -12,11 +13,16 @@ const firstOfAll = [
   "packages/server/src/edges/shared/bodies/body-account.test.ts",
 ];
 
-/** What starts no process of its own runs in a few that last: most of such a file's time was its process's start. */
+/** What starts no process of its own. */
 const inProcess = filesOf("fast").filter((file) => !firstOfAll.includes(file));
+
+/** What speaks to stock clients, which may still be under way. */
+const withClients = testFiles().filter((file) => speaksToClients(needsOf(file)));
+const clientsInstalled = ["scripts/tests/clients-installed.mjs"];
 
 /** What takes longest begins first: else all would wait for it in the end. */
 const longest = [
+  "tests/cli/dev.test.ts",
   "tests/faults/faults.test.ts",
   "tests/faults/faults-postgres.test.ts",
   "tests/servers/silence.test.ts",
@@ -33,6 +39,9 @@ const longest = [
   "tests/faults/wall-clock.test.ts",
   "tests/e2e/volumes.test.ts",
   "tests/compat/js-client.test.ts",
+  "tests/simulation/simulation.test.ts",
+  "packages/server/src/stores/history.test.ts",
+  "packages/server/src/stores/postgres/connection/broken-connections.test.ts",
   "packages/server/src/stores/sqlite/contract-file.test.ts", // waits for the disk, for half a minute on some
   "packages/server/src/stores/postgres/contract-newest.test.ts",
   "packages/server/src/stores/postgres/contract-debian.test.ts",
@@ -43,14 +52,17 @@ class LongestFirst extends BaseSequencer {
     const rank = ({ moduleId, project }: TestSpecification) => {
       const file = relative(import.meta.dirname, moduleId);
       const place = longest.indexOf(file);
-      if (place >= 0) return place;
+      if (place >= 0) return place + (withClients.includes(file) ? longest.length : 0);
       // their program may still be built, which takes minutes the first time
-      if (needsOf(file).has("kubernetes")) return longest.length + 2;
-      return project.config.isolate ? longest.length : longest.length + 1;
+      if (needsOf(file).has("kubernetes")) return 2 * longest.length + 2;
+      return 2 * longest.length + (project.name === "in process" ? 1 : 0);
     };
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
   }
 }
+
+/** A few processes that last run one file after the other: most of many files' time was the start of their process. */
+const shared = { isolate: false, restoreMocks: true, unstubEnvs: true }; // so that no file sees the spies of another
 
 const beside = { maxWorkers: 4, sequence: { groupOrder: 0 } }; // on two cores: most of them wait most of their time
 
@@ -65,25 +77,44 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "most",
-          include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...alone, ...inProcess],
+          name: "packages",
+          include: ["packages/*/src/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...inProcess],
+          ...beside,
+        },
+      },
+      { extends: true, test: { name: "in process", include: inProcess, ...shared, ...beside } },
+      {
+        extends: true,
+        test: {
+          name: "programs",
+          include: ["tests/**/*.test.ts"],
+          exclude: [...alone, ...inProcess, ...withClients],
+          ...shared,
           ...beside,
         },
       },
       {
         extends: true,
-        // so that no file sees the spies of another
         test: {
-          name: "in process",
-          include: inProcess,
-          isolate: false,
-          restoreMocks: true,
-          unstubEnvs: true,
+          name: "programs and clients",
+          include: withClients,
+          exclude: alone,
+          setupFiles: clientsInstalled,
+          ...shared,
           ...beside,
         },
       },
-      { extends: true, test: { name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+      {
+        extends: true,
+        test: {
+          name: "alone",
+          include: alone,
+          setupFiles: clientsInstalled,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

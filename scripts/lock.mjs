@@ -1,5 +1,5 @@
-// One at a time: a folder that names the processes that hold it. Runs before anything is installed, so it imports only
-// `node:`.
+// One at a time: a lock is a folder that names the processes that hold it. Runs before anything is installed, so it
+// imports only `node:`.
 import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -7,29 +7,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { cache, readText, SetUpFailure } from "./clone.mjs";
 
 const lockPollMs = 200;
-const lock = join(cache, "set-up.lock");
-let isHolding = false;
+/** The locks that this process holds. */
+const held = new Set();
 
-/** Runs `work` while no other process in this clone does such work. */
-export async function locked(work) {
+/** Runs `work` while no other process in this clone does work of that name. */
+export async function locked(work, name = "set-up") {
+  const lock = join(cache, `${name}.lock`);
   try {
-    await takeLock();
+    await takeLock(lock);
     return await work();
   } catch (error) {
     if (!["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(error.code)) throw error;
     throw new SetUpFailure(`This folder must be set up, but it cannot be written (${error.message}).`);
   } finally {
-    dropLock();
+    dropLock(lock);
   }
 }
 
-async function takeLock() {
+async function takeLock(lock) {
   mkdirSync(cache, { recursive: true });
   const mine = `${lock}.${randomUUID()}`;
   mkdirSync(join(mine, holderName(process.pid)), { recursive: true });
   let saidSo = false;
   while (!tryRename(mine, lock)) {
-    const holders = holdersNow();
+    const holders = holdersOf(lock);
     if (holders.length === 0) continue;
     const living = holders.find((holder) => holderName(holder.split("-")[0]) === holder);
     if (living === undefined) {
@@ -42,19 +43,22 @@ async function takeLock() {
     saidSo = true;
     await sleep(lockPollMs);
   }
-  isHolding = true;
+  held.add(lock);
 }
 
-/** Ends this process's hold, if it has one. */
-export function dropLock() {
-  if (!isHolding) return;
-  isHolding = false;
+/** Ends all holds of this process. */
+export function dropLocks() {
+  for (const lock of held) dropLock(lock);
+}
+
+function dropLock(lock) {
+  if (!held.delete(lock)) return;
   // Moved first: a folder that is being emptied would look like a lock without a holder.
   const gone = `${lock}.${randomUUID()}`;
   if (tryRename(lock, gone)) rmSync(gone, { recursive: true, force: true });
 }
 
-function holdersNow() {
+function holdersOf(lock) {
   try {
     return readdirSync(lock).sort();
   } catch {
@@ -88,7 +92,7 @@ function tryRename(from, to) {
   }
 }
 
-/** Holds the lock, if this process has it, until this child has ended too. */
+/** Holds the locks that this process has until this child has ended too. */
 export function holdWith(pid) {
-  if (isHolding) mkdirSync(join(lock, holderName(pid) ?? "ended"), { recursive: true });
+  for (const lock of held) mkdirSync(join(lock, holderName(pid) ?? "ended"), { recursive: true });
 }

@@ -7,7 +7,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { bundle, bundleFiles } from "./bundle.mjs";
 import { bin, cache, readText, root, SetUpFailure } from "./clone.mjs";
-import { dropLock, holdWith, locked } from "./lock.mjs";
+import { dropLocks, holdWith, locked } from "./lock.mjs";
 
 export { bin, cache, locked, readText, root, SetUpFailure };
 
@@ -196,7 +196,7 @@ export function signalGroup(child, signal) {
 function endOnSignals() {
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
   for (const signal of signals) process.on(signal, endEarly);
-  process.on("exit", dropLock);
+  process.on("exit", dropLocks);
   return () => {
     for (const signal of signals) process.off(signal, endEarly);
   };

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesAgain, tallyOf, testsAgain, together } from "../../scripts/tally.mjs";
+import { filesAgain, tallyOf, testsAgain, together } from "../../scripts/tests/tally.mjs";
 import { root } from "../harness.js";
 
 let folder: string;

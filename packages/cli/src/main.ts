@@ -15,6 +15,11 @@ if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]))
 }
 // before the rest is loaded, and not in a folder for temporary files, where others could put what we would run
 nodeModule.enableCompileCache(join(import.meta.dirname, ".compile-cache"));
+const here = (path: string): URL => new URL(path, import.meta.url);
 const { readAbout } = await import("@millrace/server/about");
-const { runCommandLine } = await import("./command-line.js");
+const { bundleOr } = await import("@millrace/server/bundle");
+const compiled = [".tsbuildinfo", "../../api/dist/.tsbuildinfo"].map(here);
+const { runCommandLine }: typeof import("./command-line.js") = await import(
+  bundleOr(here("./command-line.js"), here("./bundled.js"), compiled)
+);
 await runCommandLine(readAbout(process.env.MILLRACE_COMMIT));

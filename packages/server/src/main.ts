@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import nodeModule from "node:module";
 import { join } from "node:path";
 
@@ -18,11 +17,7 @@ if (major < oldestNode[0] || (major === oldestNode[0] && minor < oldestNode[1]))
 // not in a folder for temporary files, where others could put what we would run
 nodeModule.enableCompileCache(join(import.meta.dirname, ".compile-cache"));
 
-const writtenAt = (...path: string[]): number =>
-  statSync(join(import.meta.dirname, ...path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-
-// One file is loaded in much less time than two thousand (docs/decisions/0036-bundle.md); one that is older than what it
-// was made of is left alone.
-const compiledAt = Math.max(writtenAt(".tsbuildinfo"), writtenAt("../../api/dist/.tsbuildinfo"));
-const bundle = "./bundled.js";
-await import(writtenAt(bundle) > compiledAt ? bundle : "./assembly/service.js");
+const here = (path: string): URL => new URL(path, import.meta.url);
+const { bundleOr } = await import("./host/bundle.js");
+const compiled = [".tsbuildinfo", "../../api/dist/.tsbuildinfo"].map(here);
+await import(bundleOr(here("./assembly/service.js"), here("./bundled.js"), compiled));

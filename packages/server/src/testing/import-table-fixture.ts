@@ -96,12 +96,12 @@ export const serverRules: readonly Rule[] = [
     own: ["events", "domain", "turns"],
     npm: ["pino", "prom-client", "@opentelemetry/", "@millrace/api"],
   },
-  { who: /^about$/, own: [], npm: [] },
+  { who: /^(about|host\/bundle)$/, own: [], npm: [] },
   { who: /^demo$/, own: [], npm: ["@millrace/api"] },
   { who: /^banner$/, own: ["assemble", "config"], npm: ["@millrace/api"] },
   // The parts of the assembly, which no other module may import.
   { who: /^(assemble|assembly\/.+)$/, own: "everything", npm: [] },
-  { who: /^main$/, own: ["assembly/service"], npm: [] },
+  { who: /^main$/, own: ["assembly/service", "host/bundle"], npm: [] },
 ];
 
 /** The other packages: each is one layer. */

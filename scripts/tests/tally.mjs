@@ -1,7 +1,7 @@
 // Counts what a run of the tests reports. Files that failed beside others are run once more, alone: a test that fails
 // then has failed, and one that passes is named, so that nobody overlooks that it depends on how busy the machine is.
 import { relative } from "node:path";
-import { root } from "./set-up.mjs";
+import { root } from "../set-up.mjs";
 
 /** More failed files than this are no accident, and are not run again. */
 const filesAgainMax = 6;

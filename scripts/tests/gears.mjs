@@ -2,7 +2,7 @@
 // imports, so `npm test -- one-file` installs no more than that file uses.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, matchesGlob, relative } from "node:path";
-import { root } from "./set-up.mjs";
+import { root } from "../set-up.mjs";
 
 const python = [
   { probe: ["python3", "--version"], debian: "python3" },
