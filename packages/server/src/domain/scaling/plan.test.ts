@@ -18,6 +18,8 @@ describe("A plan", () => {
     },
     { it: "keeps workersMin idle workers", settings: { workersMin: 1 }, workers: [idle(1, 60_000)] },
     { it: "starts workersMin without any job", settings: { workersMin: 2 }, start: 2 },
+    { it: "starts as many as its user may", settings: { workersMin: 3 }, mayStart: 2, start: 2 },
+    { it: "starts none if its user may start none", settings: { workersMin: 3 }, mayStart: 0 },
     { it: "never stops a busy worker for scale-down", workers: [busy(1, { idleSince: 0 })] },
     { it: "never stops a starting worker for scale-down", workers: [starting(1, { idleSince: 0 })] },
     {
@@ -200,6 +202,11 @@ describe("A plan", () => {
       reason: "idle for 5 s; its host cannot freeze it",
     });
     expect(plan(inputs({ workers: [busy(1)] }))).toMatchObject({ outcome: "keep 1" });
+    expect(plan(inputs({ settings: { workersMin: 2 }, workers: [starting(1)], mayStart: 0 }))).toMatchObject({
+      outcome: "keep 1",
+      reason: "workersMin is 2; too many of this user's workers are not up yet",
+      lookAt: now + 5_000,
+    });
     expect(plan(inputs({ settings: { workersMax: 0 }, workers: [busy(1)] }))).toMatchObject({
       outcome: "close 1",
       reason: "workersMax is 0",

@@ -146,6 +146,7 @@ class World {
       failedStarts: 0,
       failedAt: undefined,
       fitsWithout: () => true,
+      mayStart: () => Number.POSITIVE_INFINITY,
       flashBootMs: 0,
       now,
     };

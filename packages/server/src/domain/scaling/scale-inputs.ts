@@ -42,6 +42,8 @@ export interface ScaleInputs {
   readonly failedAt: number | undefined;
   /** Whether a worker of this version would find a place if these workers of the endpoint had ended. */
   readonly fitsWithout: (workerNos: readonly number[]) => boolean;
+  /** How many more workers its user may start now. */
+  readonly mayStart: () => number;
   /** How long a paused worker is kept. */
   readonly flashBootMs: number;
   readonly now: number;

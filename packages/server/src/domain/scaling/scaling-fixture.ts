@@ -33,6 +33,7 @@ export interface Case {
   readonly failedStarts?: number;
   readonly failedAgoMs?: number;
   readonly fitsWithout?: ScaleInputs["fitsWithout"];
+  readonly mayStart?: number;
 }
 
 export function inputs(each: Case): ScaleInputs {
@@ -50,6 +51,7 @@ export function inputs(each: Case): ScaleInputs {
     },
     version: 1,
     fitsWithout: each.fitsWithout ?? (() => true),
+    mayStart: () => each.mayStart ?? Number.POSITIVE_INFINITY,
     flashBootMs: 3_600_000,
     demand: {
       waiting: waiting + lowPriority,

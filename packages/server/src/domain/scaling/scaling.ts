@@ -76,7 +76,8 @@ export function plan(inputs: ScaleInputs): Plan {
   // a worker that got a job while being paused has to finish it
   const busy = inputs.workers.filter(({ state, held }) => state === "paused" && held > 0).map(({ no }) => no);
   const resume = [...new Set([...busy, ...paused.slice(0, missing)])];
-  const { start, waitsUntil } = starts(inputs, staying, missing - resume.length);
+  const { start, waitsUntil, isHeldUp } = starts(inputs, staying, missing - resume.length);
+  const reason = leaving.reason || desire.reason;
   return {
     start,
     resume,
@@ -85,23 +86,29 @@ export function plan(inputs: ScaleInputs): Plan {
     stop: leaving.stop,
     outcome: outcome(start, resume.length, leaving, usable.length),
     reason:
-      waitsUntil === undefined
-        ? leaving.reason || desire.reason
-        : `the last ${inputs.failedStarts} starts failed; pausing`,
-    lookAt: earliest(desire.lookAt, leaving.lookAt, waitsUntil),
+      waitsUntil !== undefined
+        ? `the last ${inputs.failedStarts} starts failed; pausing`
+        : `${reason}${isHeldUp ? "; too many of this user's workers are not up yet" : ""}`,
+    // workers of other endpoints may come up meanwhile
+    lookAt: earliest(desire.lookAt, leaving.lookAt, waitsUntil, isHeldUp ? inputs.now + limits.netMs : undefined),
   };
 }
 
-/** How many to start now: after a failed start one at a time, with growing pauses. */
+/**
+ * How many to start now: after a failed start one at a time, with growing pauses. `isHeldUp`: its user may not start all of
+ * them.
+ */
 function starts(inputs: ScaleInputs, staying: readonly WorkerView[], missing: number) {
   const room = Math.max(0, inputs.settings.workersMax - inputs.workers.length);
   const mayStartAt = (inputs.failedAt ?? 0) + crashPauseMs(inputs.failedStarts);
   if (inputs.failedStarts > 0 && inputs.now < mayStartAt) {
-    return { start: 0, waitsUntil: missing > 0 ? mayStartAt : undefined };
+    return { start: 0, waitsUntil: missing > 0 ? mayStartAt : undefined, isHeldUp: false };
   }
   const isTrying = inputs.failedStarts > 0 && !staying.some(isReady);
   const atOnce = isTrying ? Math.max(0, 1 - staying.length) : missing;
-  return { start: Math.max(0, Math.min(missing, room, atOnce)), waitsUntil: undefined };
+  const wanted = Math.max(0, Math.min(missing, room, atOnce));
+  const start = wanted === 0 ? 0 : Math.min(wanted, inputs.mayStart());
+  return { start, waitsUntil: undefined, isHeldUp: start < wanted };
 }
 
 function outcome(start: number, resume: number, leaving: Leaving, staying: number): string {

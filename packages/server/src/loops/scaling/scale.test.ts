@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Endpoint } from "../../domain/endpoints/endpoint.js";
+import { limits } from "../../limits/index.js";
 import { deleteEndpoint, updateEndpoint } from "../../operations/endpoints/save-endpoint.js";
 import { cancelJob } from "../../operations/jobs/change-job.js";
+import { endWorker } from "../../operations/workers/worker-life.js";
 import { plainHost } from "../../testing/facts-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
 
@@ -69,6 +71,22 @@ describe("A worker is started", () => {
   it("until there are workersMin", async () => {
     endpoint = await scene.scaled({ workersMin: 2 });
     expect(workers()).toHaveLength(2);
+  });
+
+  it("while fewer than 1,000 workers of its user are not up yet, and one for an endpoint that has none", async () => {
+    const impossible = { computeType: "CPU", vcpuCount: 512, workersMin: 700, workersMax: 700 } as const;
+    endpoint = await scene.scaled(impossible);
+    const others = [await scene.endpoint(impossible), await scene.endpoint(impossible)];
+    const { caller } = await scene.stranger();
+    const { id: templateId } = await scene.template({ imageName: "alpine:3" }, caller);
+    const theirs = await scene.endpoint({ workersMin: 2, templateId }, caller);
+    const counts = () => [endpoint, ...others, theirs].map((each) => scene.workersOf(each).length);
+    await scene.advance(50);
+    expect(counts()).toEqual([700, 300, 1, 2]);
+    await updateEndpoint(scene.parts, scene.admin, endpoint, { workersMin: 0, workersMax: 0 });
+    for (const worker of workers()) await endWorker(scene.parts, worker, {}, "stopped", { isBlameless: true });
+    await scene.advance(limits.netMs + 50);
+    expect(counts()).toEqual([0, 700, 300, 2]);
   });
 
   it("when workersMax is raised from 0", async () => {

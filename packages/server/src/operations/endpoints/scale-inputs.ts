@@ -1,6 +1,7 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { ScaleInputs } from "../../domain/scaling/scale-inputs.js";
 import { isFrozen, workerState } from "../../domain/workers/worker.js";
+import { limits } from "../../limits/index.js";
 import { obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { fitting } from "../workers/place-worker.js";
@@ -45,7 +46,19 @@ export async function scaleInputs(
     failedAt,
     // needed only while one version replaces another
     fitsWithout: workers.some((worker) => worker.version !== version) ? await fitting(needs, endpoint) : () => true,
+    mayStart: () => startable(needs, endpoint),
     flashBootMs: needs.here.flashBootMs,
     now,
   };
+}
+
+/**
+ * How many more workers its user may start for an endpoint. Thousands that find no place would cost every look at the
+ * workers its time; an endpoint always gets its first one, so that its jobs do not wait for those of others.
+ */
+function startable({ registry }: Needs<"registry">, { no, ownerNo }: Endpoint): number {
+  const rows = registry.liveWorkers().flatMap(({ row }) => (row.readyAt === undefined ? [row] : []));
+  const theirs = rows.filter(({ endpointNo }) => registry.endpointByNo(endpointNo)?.ownerNo === ownerNo);
+  const least = theirs.some(({ endpointNo }) => endpointNo === no) ? 0 : 1;
+  return Math.max(least, limits.unreadyWorkersPerUserMax - theirs.length);
 }
