@@ -11,6 +11,7 @@ import { type Holding, type Placement, place, type Where } from "../../domain/wo
 import { isThrottled, type Resources } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
+import { turns } from "../../turns.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { barredBy } from "../usage/quotas.js";
@@ -249,6 +250,8 @@ export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySe
   const first = new Map<string, LiveWorker>();
   for (const worker of waiting) {
     const { endpointNo, version } = worker.row;
+    // thousands of endpoints may each have a worker that waits, and each of them looks through all workers
+    if (turns.isOver) await turns.take(["places"]);
     const before = first.get(`${endpointNo}/${version}`);
     if (!before && (await tried(needs, worker, supply))) continue;
     left.add(endpointNo);
