@@ -44,7 +44,7 @@ export const store = {
   databaseStartMs: 30 * second, // a database that starts along with the server may take this long
   notifyBytesMax: 7_900,
   notifyGatherMs: 2,
-  foundPerTurn: 128, // jobs found in SQLite and answered in one turn: a few milliseconds
+  foundPerTurn: 128, // jobs found, and answered in one turn: a few milliseconds
   gatheredReads: 2, // queries of one kind under way at a time; calls that come meanwhile share the next one
   floorMs: 10 * second,
   statementMs: 15 * second,

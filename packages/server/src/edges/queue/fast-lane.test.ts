@@ -8,6 +8,7 @@ import { limits } from "../../limits/index.js";
 import { Rates } from "../../rates.js";
 import { type Answer, type Call, type Http, openHttp } from "../../testing/http-fixture.js";
 import { Scene } from "../../testing/scene-fixture.js";
+import { withTurns } from "../../testing/turns-fixture.js";
 
 let scene: Scene;
 let http: Http;
@@ -194,4 +195,13 @@ describe("The fast lane", () => {
     const answer = await other.post(run(), { input: {} }).finally(other.close);
     expect([answer.status, answer.json.code]).toEqual([503, "UNAVAILABLE"]);
   });
+});
+
+it("Many small results are sent over many turns of the event loop", async () => {
+  const { id } = (await http.call("POST", run(), { body: { input: {} } })).json;
+  await http.call("POST", `/v2/${endpoint.id}/cancel/${id}`);
+  const reading = http.call("GET", status(id));
+  const { value, waits } = await withTurns(() => reading);
+  expect(value.json).toMatchObject({ id, status: "CANCELLED" });
+  expect(waits).toBeGreaterThan(0);
 });

@@ -6,6 +6,7 @@ import { limits } from "../../limits/index.js";
 import { lendStatus } from "../../operations/jobs/lend-status.js";
 import { type Asked, describeJob, findJob } from "../../operations/jobs/read-job.js";
 import { submitJob } from "../../operations/jobs/submit-job.js";
+import { turns } from "../../turns.js";
 import type { JobParts } from "../shared/access.js";
 import { admitAtOnce } from "../shared/access.js";
 import { namesIn } from "../shared/bodies/json-body.js";
@@ -86,10 +87,14 @@ function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: 
     await sendLent(parts, reply, jsonHeaders(requestId), await lendStatus(parts, entered, job, gone));
     served(200);
   };
+  // jobs that were found together are answered together: hundreds of results would fill the event loop for long
+  const sendSmall = async (job: JobReport) => {
+    const text = await describeJob(parts, entered, job);
+    if (turns.isOver) await turns.take([endpoint.ownerNo, endpoint.no]);
+    send(200, text);
+  };
   findJob(parts, endpoint, jobId)
-    .then((job) =>
-      job.unreadBytes > 0 ? sendLarge(job) : describeJob(parts, entered, job).then((text) => send(200, text)),
-    )
+    .then((job) => (job.unreadBytes > 0 ? sendLarge(job) : sendSmall(job)))
     .catch(fail);
 }
 

@@ -42,3 +42,17 @@ it("A list need not wait for those of another owner's many endpoints", async () 
   await Promise.all([...Array.from({ length: 100 }, (_, n) => of(1, n)), of(2, 1_000)]);
   expect(order.indexOf(1_000)).toBeLessThan(3 * limits.pageReadersMax);
 });
+
+it("Jobs that very many ask for at once are found a few at a time", async () => {
+  const counts: number[] = [];
+  const reads = {
+    read: async (_text: string, [endpointNos]: readonly Buffer[]) => {
+      counts.push((endpointNos as Buffer).readInt32BE(12));
+      return [];
+    },
+  } as unknown as Connections;
+  const { find } = postgresJobReader(reads, reads);
+  const asked = 3 * limits.foundPerTurn;
+  await Promise.all(Array.from({ length: asked }, (_, n) => find({ endpointNo: 1, jobId: `job ${n}`, now: 0 })));
+  expect(counts).toEqual(Array(3).fill(limits.foundPerTurn));
+});

@@ -80,7 +80,7 @@ export function postgresJobReader(reads: Connections, textReads: Connections): J
     ]);
     const found = new Map(rows.map((row) => [row.n - 1, row]));
     return asked.map((_, n) => found.get(n));
-  });
+  }, limits.foundPerTurn);
   const held = gathered(async (asked: readonly [workerNo: number][]) => {
     const rows = await reads.read<HeldRow>(readerSql.held, [numbers(asked.map(([workerNo]) => workerNo))]);
     return asked.map(([workerNo]) => rows.filter((row) => row.worker_no === workerNo).map(toHeldJob));
