@@ -15,6 +15,7 @@ const runOf = ({ takenAt, finishedAt }: JobTimes): number | undefined =>
 /** How long an endpoint's newest jobs waited and ran, in milliseconds, as a whole and over time. */
 export async function showTimings({ reader, clock }: Needs<"reader" | "clock">, endpoint: Endpoint) {
   const jobs = await reader.recent({ endpointNo: endpoint.no, limit: limits.timingsOf, now: clock.now() });
+  if (turns.isOver) await turns.take([endpoint.ownerNo, endpoint.no]);
   const waits = percentiles(jobs.map(waitOf));
   const runs = percentiles(runsOf(jobs));
   return {
