@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import fc from "fast-check";
@@ -26,6 +27,14 @@ const nowhere = { start: 0, end: 0 };
 describe("A checked body", () => {
   it("is checked at once while it is small", () => {
     expect(checkInput(Buffer.from('{"input":{}}'))).not.toBeInstanceOf(Promise);
+  });
+
+  it.runIf(process.platform === "linux")("is checked in a thread that gives way to the main one", async () => {
+    await checkInput(Buffer.from(large("a")));
+    const niceOf = (task: string) =>
+      Number(readFileSync(`/proc/self/task/${task}/stat`, "utf8").split(") ")[1]?.split(" ")[16]);
+    const nice = Math.min(19, niceOf(`${process.pid}`) + limits.jsonThreadNice);
+    expect(readdirSync("/proc/self/task").filter((task) => niceOf(task) === nice)).toHaveLength(1);
   });
 
   it.each([

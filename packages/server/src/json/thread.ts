@@ -1,4 +1,8 @@
+import { readlinkSync } from "node:fs";
+import { getPriority, setPriority } from "node:os";
+import { basename } from "node:path";
 import { parentPort } from "node:worker_threads";
+import { limits } from "../limits/index.js";
 import { free, Joined } from "./joined.js";
 import type { Bounds, Span } from "./scan.js";
 import { cutOutput } from "./split.js";
@@ -19,6 +23,7 @@ const nothing = new Uint8Array(0);
 /** Incomplete texts, by number. */
 const coming = new Map<number, Joined>();
 
+giveWay();
 parentPort?.on("message", (task: Task) => {
   const { no } = task;
   if ("piece" in task) {
@@ -50,3 +55,17 @@ parentPort?.on("message", (task: Task) => {
     pieces.map(({ buffer }) => buffer),
   );
 });
+
+/**
+ * Lets the main thread go first where both want the same processor: large texts may take a little longer, everyone else's
+ * calls may not. Elsewhere than on Linux a thread has no priority of its own.
+ */
+function giveWay(): void {
+  if (process.platform !== "linux") return;
+  try {
+    const thread = Number(basename(readlinkSync("/proc/thread-self")));
+    setPriority(thread, Math.min(19, getPriority(thread) + limits.jsonThreadNice));
+  } catch {
+    // it works as well, only less considerately
+  }
+}

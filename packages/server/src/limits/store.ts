@@ -15,6 +15,7 @@ export const store = {
   storedPieceBytes: mib, // larger texts go to the database in pieces of this size, each a statement of its own
   largeCallBytes: 64 * kib, // larger calls are grouped separately, so that small ones can pass
   hugeCallBytes: 2 * mib, // calls above this are grouped separately again, on PostgreSQL: 20 MB take some 400 ms
+  walFlushMs: 10, // between two flushes of PostgreSQL's log while a huge call is written: at most a megabyte gathers
   diskReserveFileBytes: 16 * mib, // released when the disk fills up nevertheless
   diskReserveBytes: 64 * mib, // with less free space, submissions are refused, so that running jobs can still finish
   diskLookMs: second, // between two looks at the free space, which cost a system call

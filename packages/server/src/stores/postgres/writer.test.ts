@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { realTime } from "../../clock.js";
 import { limits } from "../../limits/index.js";
 import type { Connection } from "./connection/connection.js";
 import type { Connections } from "./connection/connections.js";
@@ -9,7 +10,9 @@ type Args = [name: string];
 /** Three lanes whose groups are committed when the test decides. */
 function open() {
   const groups: { names: string[]; land: () => void }[] = [];
-  const connections = { lend: <T>(use: (connection: Connection) => Promise<T>) => use({} as Connection) };
+  let flushes = 0;
+  const query = async () => void flushes++;
+  const connections = { lend: <T>(use: (connection: Connection) => Promise<T>) => use({ query } as never) };
   const lanes = new Lanes(connections as Connections, [0, 1, 2], 1, () => {});
   const verb: Verb<Args, void> = {
     key: (name) => name.charAt(0),
@@ -28,6 +31,7 @@ function open() {
     large: (name: string, bytes: number = limits.groupBytesMax - 1) => void lanes.call(verb, [name], bytes),
     sent,
     land: (at: number) => groups[at]?.land(),
+    flushes: () => flushes,
   };
 }
 
@@ -88,5 +92,22 @@ describe("Large calls on PostgreSQL", () => {
     expect(await sent()).toEqual(["A", "x"]);
     land(0);
     expect(await sent()).toEqual(["A", "x", "A's second"]);
+  });
+
+  it("have the log flushed while one of many megabytes is written, so that no commit waits for all of it", async () => {
+    const { small, large, sent, land, flushes } = open();
+    small("x");
+    large("A");
+    await sent();
+    await realTime.sleep(2 * limits.walFlushMs);
+    expect(flushes()).toBe(0);
+    large("B", limits.hugeCallBytes);
+    expect(await sent()).toEqual(["A", "x", "B"]);
+    await expect.poll(flushes).toBeGreaterThan(1);
+    land(2);
+    await sent();
+    const before = flushes();
+    await realTime.sleep(2 * limits.walFlushMs);
+    expect(flushes()).toBeLessThanOrEqual(before + 1); // one may have been under way
   });
 });

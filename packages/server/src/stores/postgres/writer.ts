@@ -4,6 +4,7 @@ import { limits } from "../../limits/index.js";
 import type { Connection } from "./connection/connection.js";
 import type { Connections } from "./connection/connections.js";
 import { isConflict, isLost, worded } from "./connection/failures.js";
+import { LogFlushes } from "./log-flushes.js";
 
 /** The connection and the tally row that a group of calls runs with. */
 export interface Group {
@@ -69,10 +70,11 @@ const byKey = ({ key: a = "" }: Call, { key: b = "" }: Call): number => (a < b ?
  * Connections for writing, each with one group in flight at a time, while the next group gathers. A promise resolves
  * when its group is committed. A group that fails is retried call by call, so that a bad row fails alone. Large calls
  * are in groups of their own on one connection at a time, and calls of many megabytes on another, which leaves the
- * other connections to small calls.
+ * other connections to small calls. While a call of many megabytes is written, the log is flushed now and then.
  */
 export class Lanes {
   readonly #connections: Connections;
+  readonly #flushes: LogFlushes;
   readonly #free: number[];
   readonly #size: number;
   /** How much more than its share may wait: workers' reports are refused last. */
@@ -90,6 +92,7 @@ export class Lanes {
 
   constructor(connections: Connections, lanes: readonly number[], factor: number, onBack: () => void) {
     this.#connections = connections;
+    this.#flushes = new LogFlushes(connections);
     this.#free = [...lanes];
     this.#size = lanes.length;
     this.#factor = factor;
@@ -151,7 +154,9 @@ export class Lanes {
       const group = this.#nextGroup(queues, queue);
       const lane = this.#free.pop() as number;
       if (large) large.onTheWay = new Set(group.map(({ key }) => key));
-      void this.#run(queue.verb, group, lane).finally(() => {
+      const running = this.#run(queue.verb, group, lane);
+      const isHuge = large?.bytesMin === limits.hugeCallBytes;
+      void (isHuge ? this.#flushes.during(running) : running).finally(() => {
         if (large) large.onTheWay = undefined;
         this.#free.push(lane);
         if (this.#length > 0) this.#start();
