@@ -72,6 +72,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } }, // on a busy machine much takes long
     pool: "forks",
+    globalSetup: "scripts/tests/homes.mjs",
     sequence: { sequencer: LongestFirst },
     projects: [
       {

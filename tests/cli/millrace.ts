@@ -1,5 +1,4 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -24,8 +23,7 @@ export interface Around {
 }
 
 /** The home of a user who has done nothing yet. */
-const home = mkdtempSync(join(tmpdir(), "millrace-home-"));
-process.once("exit", () => rmSync(home, { recursive: true, force: true }));
+const home = join(process.env.MILLRACE_TEST_HOMES ?? tmpdir(), `${process.pid}`);
 const bare = { PATH: process.env.PATH, HOME: home };
 
 /** Runs the command line as a program of its own, with pipes; its environment is `env`, and a home of its own. */
