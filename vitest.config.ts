@@ -16,7 +16,7 @@ const firstOfAll = [
 /** What starts no process of its own. */
 const inProcess = filesOf("fast").filter((file) => !firstOfAll.includes(file));
 
-/** What speaks to stock clients, which may still be under way. */
+/** What speaks to stock clients, whose installation may still be under way. */
 const withClients = testFiles().filter((file) => speaksToClients(needsOf(file)));
 const clientsInstalled = ["scripts/tests/clients-installed.mjs"];
 

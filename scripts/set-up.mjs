@@ -27,6 +27,7 @@ export async function main(outline) {
   } catch (error) {
     if (!(error instanceof SetUpFailure)) throw error;
     error.print();
+    await endChildren(); // another piece of the set-up may still be under way
     process.exit(1);
   }
 }
@@ -210,21 +211,27 @@ export function endWithParent() {
 
 async function endEarly(signal) {
   const code = 128 + constants.signals[signal];
-  const kill = () => {
-    for (const child of children) signalGroup(child, "SIGKILL");
-  };
   if (isEnding) {
-    kill();
+    killChildren();
     process.exit(code);
   }
+  await endChildren();
+  if (isInProgress) process.stderr.write("\n");
+  process.exit(code);
+}
+
+/** Ends all children, and resolves once they have ended. */
+async function endChildren() {
   isEnding = true;
   const ended = [...children].map((child) => new Promise((done) => child.once("close", done)));
   for (const child of children) signalGroup(child, "SIGTERM");
-  const impatience = setTimeout(kill, endPatienceMs);
+  const impatience = setTimeout(killChildren, endPatienceMs);
   await Promise.all(ended);
   clearTimeout(impatience);
-  if (isInProgress) process.stderr.write("\n");
-  process.exit(code);
+}
+
+function killChildren() {
+  for (const child of children) signalGroup(child, "SIGKILL");
 }
 
 // ---- Words

@@ -1,6 +1,6 @@
 // Stock clients that tests speak to, installed under .cache in versions that these tests know. It takes about a minute,
 // mostly of downloads, so `npm test` begins its other tests meanwhile.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cache, locked, readText, run, SetUpFailure } from "../set-up.mjs";
@@ -38,26 +38,28 @@ const installedWord = "installed";
 const pollMs = 200;
 
 /**
- * Begins to install the clients of these needs that have changed since the last time, for tests that wait with
- * `clientsInstalled`. What it resolves with waits for the end, and resolves with why it failed, if it did.
+ * Begins to install the clients of these needs that have changed since the last time; tests wait for them with
+ * `clientsInstalled`. Resolves with a function that waits for the end, and resolves with the failure if there was one.
  */
 export async function beginClients(needs) {
   const wanted = Object.keys(clients).flatMap((need) => (needs.has(need) ? [clients[need]] : []));
   if ((await lackingOf(wanted)).length === 0) return async () => undefined;
   console.error("Installing the stock clients that some tests speak to; what needs none goes on meanwhile.");
   const state = join(cache, `clients-${process.pid}.state`);
+  rmSync(state, { force: true }); // of an earlier process with this id, which was interrupted
   process.env[underWay] = state;
   const ended = locked(() => install(wanted), "clients").then(
     () => writeFileSync(state, installedWord),
     (failure) => {
-      writeFileSync(state, [failure.message, failure.output].join("\n"));
-      return failure;
+      const words = [failure.message, failure.output].join("\n");
+      writeFileSync(state, words);
+      return words;
     },
   );
   return async () => {
     const failure = await ended;
     rmSync(state, { force: true });
-    return failure?.message;
+    return failure;
   };
 }
 
@@ -65,8 +67,13 @@ export async function beginClients(needs) {
 export async function clientsInstalled() {
   const state = process.env[underWay];
   if (state === undefined) return;
+  const [, installer] = /(\d+)\.state$/.exec(state);
   let word = readText(state);
-  for (; !word; word = readText(state)) await sleep(pollMs);
+  for (; !word; word = readText(state)) {
+    if (existsSync("/proc") && !existsSync(`/proc/${installer}`))
+      throw new Error(`Process ${installer}, which installed the stock clients, has ended.`);
+    await sleep(pollMs);
+  }
   if (word !== installedWord) throw new Error(word);
 }
 

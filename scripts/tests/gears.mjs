@@ -45,7 +45,7 @@ export const needs = {
   btrfs: [{ probe: ["sh", "-c", "PATH=$PATH:/usr/sbin:/sbin mkfs.btrfs --version"], debian: "btrfs-progs" }],
   faketime: [{ probe: ["faketime", "--version"], debian: "faketime" }],
   browser: [{ probe: ["/usr/bin/chromium", "--version"], debian: "chromium" }],
-  /** Public clients from npm that only tests run; `scripts/test.mjs` installs them. */
+  /** Public clients from npm that only tests run; `scripts/tests/clients.mjs` installs them. */
   clients: [],
   /** What the node of a cluster runs on; Kubernetes itself is built by `scripts/kubernetes/build.mjs`. */
   kubernetes: [

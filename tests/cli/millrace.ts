@@ -22,7 +22,7 @@ export interface Around {
   readonly input?: string;
 }
 
-/** The home of a user who has done nothing yet. */
+/** The home of a user of this process's tests, who has saved no context. */
 const home = join(process.env.MILLRACE_TEST_HOMES ?? tmpdir(), `${process.pid}`);
 const bare = { PATH: process.env.PATH, HOME: home };
 

@@ -55,6 +55,7 @@ export function newFolder(): string {
  */
 export function removeFolders(): void {
   for (const child of interpreters.splice(0)) child.kill();
+  sockets.clear();
   for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true });
 }
 

@@ -1,10 +1,9 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import type { JsonText } from "../domain/jobs/job.js";
-import { programFile } from "../host/programs.js";
 import { limits } from "../limits/index.js";
 import { turns } from "../turns.js";
+import { type Checker, checkerOf, checkers } from "./checker.js";
 import { type Bounds, type Scan, type Span, scanJson } from "./scan.js";
-import type { Task } from "./thread.js";
 import { scanUtf8 } from "./utf8.js";
 
 export { Joined } from "./joined.js";
@@ -155,59 +154,6 @@ function check(sent: ReceivedText, bounds: Bounds): Promise<Checked> | Checked {
 }
 
 let lastNo = 0;
-/** The thread's reply to a check or a split. */
-interface Done {
-  readonly bytes: Buffer;
-  readonly scan?: Scan;
-  readonly pieces?: readonly Uint8Array[];
-}
-
-/** A thread that is started for the first task, and again after it ran out of memory. */
-class Checker {
-  readonly #waiting = new Map<number, { resolve: (done: Done) => void; reject: (error: Error) => void }>();
-  #thread: Worker | undefined;
-
-  /** Gives the thread a task and waits for the result. */
-  do(task: Task, moved: ArrayBuffer[] = []): Promise<Done> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(task.no, { resolve, reject });
-      this.tell(task, moved).ref();
-    });
-  }
-
-  /** Gives the thread a task; returns the thread that has it now. */
-  tell(task: Task, moved: ArrayBuffer[] = []): Worker {
-    this.#thread ??= this.#start();
-    this.#thread.postMessage(task, moved);
-    return this.#thread;
-  }
-
-  isRunBy(thread: Worker): boolean {
-    return thread === this.#thread;
-  }
-
-  #start(): Worker {
-    const started = new Worker(programFile("#json-thread"));
-    const waiting = this.#waiting;
-    started.unref();
-    started.on("message", ({ no, bytes, ...done }: Omit<Done, "bytes"> & { no: number; bytes: Bytes }) => {
-      waiting.get(no)?.resolve({ ...done, bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
-      waiting.delete(no);
-      if (waiting.size === 0) started.unref();
-    });
-    // it ran out of memory: its texts are refused for now, and the next one starts a new thread
-    started.on("error", (error) => {
-      if (this.#thread === started) this.#thread = undefined;
-      for (const { reject } of waiting.values()) reject(error);
-      waiting.clear();
-    });
-    return started;
-  }
-}
-
-/** Texts of many megabytes have a thread of their own: smaller texts would wait for tenths of a second behind each. */
-const checkers = { small: new Checker(), large: new Checker() };
-const checkerOf = (bytes: number): Checker => (bytes > limits.jsonLargeBytes ? checkers.large : checkers.small);
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

@@ -1,8 +1,7 @@
 import { readlinkSync } from "node:fs";
 import { getPriority, setPriority } from "node:os";
 import { basename } from "node:path";
-import { parentPort } from "node:worker_threads";
-import { limits } from "../limits/index.js";
+import { parentPort, workerData } from "node:worker_threads";
 import { free, Joined } from "./joined.js";
 import type { Bounds, Span } from "./scan.js";
 import { cutOutput } from "./split.js";
@@ -23,7 +22,7 @@ const nothing = new Uint8Array(0);
 /** Incomplete texts, by number. */
 const coming = new Map<number, Joined>();
 
-giveWay();
+giveWay((workerData as { readonly nice: number }).nice);
 parentPort?.on("message", (task: Task) => {
   const { no } = task;
   if ("piece" in task) {
@@ -56,15 +55,12 @@ parentPort?.on("message", (task: Task) => {
   );
 });
 
-/**
- * Lets the main thread go first where both want the same processor: large texts may take a little longer, everyone else's
- * calls may not. Elsewhere than on Linux a thread has no priority of its own.
- */
-function giveWay(): void {
-  if (process.platform !== "linux") return;
+/** Lowers this thread's priority. Elsewhere than on Linux a thread has none of its own. */
+function giveWay(nice: number): void {
+  if (nice === 0 || process.platform !== "linux") return;
   try {
     const thread = Number(basename(readlinkSync("/proc/thread-self")));
-    setPriority(thread, Math.min(19, getPriority(thread) + limits.jsonThreadNice));
+    setPriority(thread, Math.min(19, getPriority(thread) + nice));
   } catch {
     // it works as well, only less considerately
   }

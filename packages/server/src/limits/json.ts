@@ -9,6 +9,6 @@ export const json = {
   jsonBytesFree: 4 * kib, // smaller bodies are checked in any turn: moving one to the thread takes longer
   jsonPieceBytes: 64 * kib, // of a large array, searched for elements at a time
   jsonTransferBytes: 512 * kib, // of an arriving body, moved to the thread at a time
-  jsonThreadNice: 10, // of a thread that checks: with both cores taken the main thread gets nine times its share
+  jsonLargeNice: 10, // of the thread that checks large ones: with all processors taken, others get nine times its share
   ignoredBytesMax: mib, // of a body that its route does not read
 } as const;

@@ -9,6 +9,7 @@ export const usage = {
   billRecordsMax: 20_000,
   billStretches: 200, // of time, in one statement
   billStretchesOfAll: 20, // the same if it adds up each of thousands of endpoints
+  billReadsMax: 1, // at a time for all callers, so that other reads find a connection
   billRangeMsDefault: 30 * day,
   priceMax: 1_000_000, // for one of something, an hour
   pricedGpusMax: 500,

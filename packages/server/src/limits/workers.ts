@@ -28,6 +28,7 @@ export const workers = {
   awayMsDefault: 15 * minute,
   crashLoopStarts: 3,
   unreadyWorkersPerUserMax: 1_000, // that wait for a place or start; an endpoint without any gets one beyond it
+  triedPerTurn: 16, // endpoints whose workers are given places, or are scaled, before others' calls get a turn
   releaseReadsMax: 1, // at a time for all callers: each is up to half a megabyte to decompress for the database and us
   releasesKept: 50, // of an endpoint, for rollbacks
   workersListedMax: 500, // of an endpoint, including those that ended

@@ -197,11 +197,14 @@ describe("The fast lane", () => {
   });
 });
 
-it("Many small results are sent over many turns of the event loop", async () => {
-  const { id } = (await http.call("POST", run(), { body: { input: {} } })).json;
-  await http.call("POST", `/v2/${endpoint.id}/cancel/${id}`);
-  const reading = http.call("GET", status(id));
-  const { value, waits } = await withTurns(() => reading);
-  expect(value.json).toMatchObject({ id, status: "CANCELLED" });
-  expect(waits).toBeGreaterThan(0);
-});
+it.each(["status", "status-sync"])(
+  "Many small results are sent over many turns of the event loop: /%s",
+  async (name) => {
+    const { id } = (await http.call("POST", run(), { body: { input: {} } })).json;
+    await http.call("POST", `/v2/${endpoint.id}/cancel/${id}`);
+    const reading = http.call("GET", `/v2/${endpoint.id}/${name}/${id}`);
+    const { value, waits } = await withTurns(() => reading);
+    expect(value.json).toMatchObject({ id, status: "CANCELLED" });
+    expect(waits).toBeGreaterThan(0);
+  },
+);

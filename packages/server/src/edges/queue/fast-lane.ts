@@ -89,9 +89,8 @@ function status(parts: JobParts, jobId: string, reply: ServerResponse, entered: 
   };
   // jobs that were found together are answered together: hundreds of results would fill the event loop for long
   const sendSmall = async (job: JobReport) => {
-    const text = await describeJob(parts, entered, job);
     if (turns.isOver) await turns.take([endpoint.ownerNo, endpoint.no]);
-    send(200, text);
+    send(200, await describeJob(parts, entered, job));
   };
   findJob(parts, endpoint, jobId)
     .then((job) => (job.unreadBytes > 0 ? sendLarge(job) : sendSmall(job)))

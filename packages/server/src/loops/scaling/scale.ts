@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { topics } from "../../bell.js";
 import { earliest } from "../../domain/earliest.js";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
@@ -6,6 +7,7 @@ import { type Plan, plan } from "../../domain/scaling/scaling.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
 import { scaleInputs } from "../../operations/endpoints/scale-inputs.js";
+import { StartRoom } from "../../operations/endpoints/start-room.js";
 import type { Needs } from "../../operations/needs.js";
 import { barredBy } from "../../operations/usage/quotas.js";
 import { makeWay, placeFor, placeThrottled } from "../../operations/workers/place-worker.js";
@@ -49,10 +51,11 @@ export function scaleLoop(needs: Scaling): Loop {
     }
   }
 
-  async function look(endpoint: Endpoint, now: number): Promise<void> {
-    const inputs = await scaleInputs(needs, endpoint, now);
+  async function look(endpoint: Endpoint, now: number, room: StartRoom): Promise<void> {
+    const inputs = await scaleInputs(needs, endpoint, now, room);
     const decided = endpoint.deletedAt === undefined ? heldOr(needs, endpoint, plan(inputs)) : dismissal(inputs);
     await act(needs, endpoint, decided);
+    room.take(endpoint, decided.start);
     const noteAt = await log.record(endpoint, inputs, decided);
     // starting workers changes the next decision, before any of them rings
     const lookAt = decided.start + decided.resume.length > 0 ? now : earliest(decided.lookAt, noteAt);
@@ -79,11 +82,13 @@ export function scaleLoop(needs: Scaling): Loop {
       for (const [no, at] of dueAt) if (at <= now) dirty.add(no);
       // place waiting workers first: a worker that finds a free place needs no other worker to make way
       const { left, lookInMs } = await placeThrottled(needs);
-      for (const no of [...dirty]) {
+      const room = new StartRoom(needs);
+      for (const [looked, no] of [...dirty].entries()) {
+        if ((looked + 1) % limits.triedPerTurn === 0) await setImmediate();
         const endpoint = needs.registry.endpointByNo(no);
         dirty.delete(no);
         // one endpoint's failure must not delay the rest
-        if (endpoint) await look(endpoint, now).catch((error) => again(endpoint, now, error));
+        if (endpoint) await look(endpoint, now, room).catch((error) => again(endpoint, now, error));
       }
       // what these workers wait for may become free, or they may not be needed any more
       for (const no of left) dueAt.set(no, Math.min(dueAt.get(no) ?? never, now + lookInMs));

@@ -25,6 +25,7 @@ import { withinQuota } from "../usage/quotas.js";
 import { closeWorker } from "../workers/worker-life.js";
 import { type EndpointInput, mergeSettings, unknownTemplate } from "./endpoint-settings.js";
 import { scaleInputs } from "./scale-inputs.js";
+import { StartRoom } from "./start-room.js";
 
 type Saving = Needs<"registry" | "here" | "clock" | "ids" | "bell" | "emit" | "tallies" | "reader">;
 type Deleting = Saving & Needs<"jobs" | "purges" | "reader">;
@@ -102,7 +103,7 @@ export async function saveAndRelease(
   release: NewRelease | undefined,
 ): Promise<Endpoint> {
   const saved = await needs.registry.saveEndpoint(endpoint, settings, release);
-  const inputs = await scaleInputs(needs, saved, needs.clock.now());
+  const inputs = await scaleInputs(needs, saved, needs.clock.now(), new StartRoom(needs));
   const replaced = new Set(outdated(inputs, desiredWorkers(inputs).want).map(({ no }) => no));
   const why = settings.workersMax === 0 ? "workersMax is 0" : `version ${saved.version} replaces it`;
   for (const worker of needs.registry.workersOf(endpoint.no)) {

@@ -1,17 +1,18 @@
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import type { ScaleInputs } from "../../domain/scaling/scale-inputs.js";
 import { isFrozen, workerState } from "../../domain/workers/worker.js";
-import { limits } from "../../limits/index.js";
 import { obstacle } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { fitting } from "../workers/place-worker.js";
 import { stillStopping } from "../workers/still-stopping.js";
+import type { StartRoom } from "./start-room.js";
 
 /** The scaler's inputs, as of now. */
 export async function scaleInputs(
   needs: Needs<"tallies" | "registry" | "reader" | "here" | "clock">,
   endpoint: Endpoint,
   now: number,
+  room: StartRoom,
 ): Promise<ScaleInputs> {
   const [tally, oldestAt, held] = [
     await needs.tallies.tally(endpoint.no),
@@ -46,19 +47,8 @@ export async function scaleInputs(
     failedAt,
     // needed only while one version replaces another
     fitsWithout: workers.some((worker) => worker.version !== version) ? await fitting(needs, endpoint) : () => true,
-    mayStart: () => startable(needs, endpoint),
+    mayStart: () => room.left(endpoint),
     flashBootMs: needs.here.flashBootMs,
     now,
   };
-}
-
-/**
- * How many more workers its user may start for an endpoint. Thousands that find no place would cost every look at the
- * workers its time; an endpoint always gets its first one, so that its jobs do not wait for those of others.
- */
-function startable({ registry }: Needs<"registry">, { no, ownerNo }: Endpoint): number {
-  const rows = registry.liveWorkers().flatMap(({ row }) => (row.readyAt === undefined ? [row] : []));
-  const theirs = rows.filter(({ endpointNo }) => registry.endpointByNo(endpointNo)?.ownerNo === ownerNo);
-  const least = theirs.some(({ endpointNo }) => endpointNo === no) ? 0 : 1;
-  return Math.max(least, limits.unreadyWorkersPerUserMax - theirs.length);
 }

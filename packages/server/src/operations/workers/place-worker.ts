@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { type Endpoint, servingVersion } from "../../domain/endpoints/endpoint.js";
 import { sourceOf } from "../../domain/endpoints/template.js";
 import type { HostView } from "../../domain/hosts/host.js";
@@ -11,7 +12,6 @@ import { type Holding, type Placement, place, type Where } from "../../domain/wo
 import { isThrottled, type Resources } from "../../domain/workers/worker.js";
 import { limits } from "../../limits/index.js";
 import type { LiveWorker } from "../../memory/registry.js";
-import { turns } from "../../turns.js";
 import { liveHosts } from "../jobs/read-job.js";
 import type { Needs } from "../needs.js";
 import { barredBy } from "../usage/quotas.js";
@@ -206,7 +206,7 @@ export async function makeWay(needs: Placing, workerNos: readonly number[]): Pro
 function inFairOrder({ registry, clock }: Placing): LiveWorker[] {
   const ownerOf = ({ row }: LiveWorker) => registry.endpointByNo(row.endpointNo)?.ownerNo ?? 0;
   const live = registry.liveWorkers();
-  const waiting = live.filter(({ row }) => isThrottled(row) && row.wanted === "running");
+  const waiting = live.filter(waits);
   if (waiting.length < 2) return waiting;
   const holds = new Map<number, number>();
   const count = (worker: LiveWorker): void => {
@@ -228,6 +228,10 @@ function inFairOrder({ registry, clock }: Placing): LiveWorker[] {
   return fairPlaces(sized, holds, weightOf).map(({ worker }) => worker);
 }
 
+/** Whether a worker waits for a place. */
+const waits = ({ row }: LiveWorker): boolean =>
+  isThrottled(row) && row.wanted === "running" && row.endedAt === undefined;
+
 /** Since when a second user waits; infinity while all workers are one user's. */
 function secondSince(waiting: readonly LiveWorker[], ownerOf: (worker: LiveWorker) => number): number {
   const since = new Map<number, number>();
@@ -245,14 +249,19 @@ function secondSince(waiting: readonly LiveWorker[], ownerOf: (worker: LiveWorke
 export async function placeThrottled(needs: Placing): Promise<{ left: ReadonlySet<number>; lookInMs: number }> {
   const waiting = inFairOrder(needs);
   const left = new Set<number>();
-  const supply = waiting.length > 0 ? supplyOf(needs) : { hosts: [], reserved: [] };
+  let supply = waiting.length > 0 ? supplyOf(needs) : { hosts: [], reserved: [] };
+  let tries = 0;
   // if one worker of a version finds no place, the others find none either, for the same reason
   const first = new Map<string, LiveWorker>();
   for (const worker of waiting) {
     const { endpointNo, version } = worker.row;
-    // thousands of endpoints may each have a worker that waits, and each of them looks through all workers
-    if (turns.isOver) await turns.take(["places"]);
     const before = first.get(`${endpointNo}/${version}`);
+    // thousands of endpoints may each have a worker that waits, and each of them looks through all workers
+    if (!before && ++tries % limits.triedPerTurn === 0) {
+      await setImmediate();
+      supply = supplyOf(needs); // a release may have ended a worker, whose place is kept for the next one
+    }
+    if (!waits(worker)) continue;
     if (!before && (await tried(needs, worker, supply))) continue;
     left.add(endpointNo);
     first.set(`${endpointNo}/${version}`, before ?? worker);

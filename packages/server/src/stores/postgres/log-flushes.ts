@@ -5,8 +5,8 @@ import type { Connections } from "./connection/connections.js";
 const flush = "SELECT pg_logical_emit_message(true, 'millrace', '')";
 
 /**
- * Tiny commits of our own while a huge call is written. PostgreSQL writes its log to disk only when someone commits, so ten
- * megabytes would have gathered there by the next commit, and whoever makes it would wait for all of them.
+ * Tiny commits of our own while a huge call is written. PostgreSQL writes its log to disk only when someone commits: by the
+ * next commit, ten megabytes would have gathered there, and its caller would wait for all of them.
  */
 export class LogFlushes {
   readonly #connections: Pick<Connections, "lend">;

@@ -1,6 +1,8 @@
 import { type CompiledQuery, sql as raw } from "kysely";
+import { FairLine } from "../../domain/fair-line.js";
 import { beginningOf, type Span, spans } from "../../domain/usage/meter.js";
 import { noPrices, type Prices } from "../../domain/usage/price.js";
+import { limits } from "../../limits/index.js";
 import type { Deposit, UsageShare, UsageStore, UsageSum } from "../../store/index.js";
 import type { Runner } from "./runner.js";
 
@@ -9,6 +11,7 @@ const codes = { hour: 0, day: 1, month: 2 } as const satisfies Record<Span, numb
 /** Usage of an owner: added up by hour, day and month, by resource and for all of a kind together (resource ''). */
 export function usageStore(runner: Runner): UsageStore {
   const { sql } = runner;
+  const summing = new FairLine(limits.billReadsMax);
   const meterOf = ({ kind, no }: Deposit) => [kind === "volume" ? "volume" : "worker", no] as const;
 
   /** Moves the mark if it is where it was; `token` tells this move from every other. */
@@ -100,7 +103,7 @@ export function usageStore(runner: Runner): UsageStore {
         GROUP BY bucket, resource, gpu_type HAVING sum(factor * amount) <> 0
         OR sum(factor * (gpu_cost + cpu_cost + disk_cost)) <> 0
         ORDER BY bucket, resource, gpu_type LIMIT ${limit + 1}`;
-      return (await runner.read(query.compile(sql))).map(toSum);
+      return (await summing.do(ownerNo, () => runner.read(query.compile(sql)))).map(toSum);
     },
     prices: async () => {
       const rows = await runner.read(sql.selectFrom("price").selectAll().compile());

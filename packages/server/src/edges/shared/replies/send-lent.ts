@@ -7,6 +7,7 @@ import { limits } from "../../../limits/index.js";
 import { type LentBody, lendStatus } from "../../../operations/jobs/lend-status.js";
 import { type Asked, describeJob } from "../../../operations/jobs/read-job.js";
 import type { Needs } from "../../../operations/needs.js";
+import { turns } from "../../../turns.js";
 import { goneSignal, jsonType, sendJson } from "./replies.js";
 import { turnFor } from "./write-turns.js";
 
@@ -179,6 +180,9 @@ export async function sendStatus(
   gone: Signal = goneSignal(reply),
 ): Promise<FastifyReply> {
   const asked = askedIn(reply.request);
-  if (job.unreadBytes === 0) return sendJson(reply, await describeJob(parts, asked, job));
+  if (job.unreadBytes === 0) {
+    if (turns.isOver) await turns.take([asked.endpoint.ownerNo, asked.endpoint.no]); // thousands may wait for one job
+    return sendJson(reply, await describeJob(parts, asked, job));
+  }
   return sendLentReply(parts, reply, await lendStatus(parts, asked, job, gone));
 }
