@@ -52,7 +52,9 @@ export async function startDocker() {
     if (status !== 0) throw new Error(`docker ${args.join(" ")}: ${stderr}`);
     return stdout.trim();
   };
+  const kill = () => child?.kill("SIGKILL");
   const end = async () => {
+    process.off("exit", kill);
     if (child.exitCode !== null || child.signalCode !== null) await start();
     const left = docker("ps", "-aq").split("\n").filter(Boolean);
     if (left.length > 0) docker("rm", "-f", ...left);
@@ -61,7 +63,7 @@ export async function startDocker() {
     unmountUnder(home);
     rmSync(home, { recursive: true, force: true });
   };
-  process.once("exit", () => child?.kill("SIGKILL"));
+  process.once("exit", kill);
   await start();
   return {
     host: `unix://${socketPath}`,

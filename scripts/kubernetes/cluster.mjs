@@ -137,14 +137,16 @@ export async function startCluster({ hasNode = true, settings = {} } = {}) {
 
   const node = new Node(at);
   const end = async () => {
+    process.off("exit", killAll);
     await node.end();
     for (const part of [...running.keys()].reverse()) await stop(part);
     bridge.remove();
     rmSync(home, { recursive: true, force: true });
   };
-  process.once("exit", () => {
+  const killAll = () => {
     for (const { child } of running.values()) child.kill("SIGKILL");
-  });
+  };
+  process.once("exit", killAll);
 
   try {
     for (const part of ["etcd", "api"]) start(part);

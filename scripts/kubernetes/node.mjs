@@ -196,7 +196,9 @@ state = "${this.#home}/containerd-state"
     for (const out of [child.stdout, child.stderr])
       out.on("data", (text) => (told.log = `${told.log}${text}`.slice(-20_000)));
     this.#running.set(part, told);
-    process.once("exit", () => child.kill("SIGKILL"));
+    const kill = () => child.kill("SIGKILL");
+    process.once("exit", kill);
+    void told.exited.then(() => process.off("exit", kill));
   }
 
   async #stop(part, signal) {
