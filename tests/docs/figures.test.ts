@@ -19,8 +19,8 @@ describe("a page that repeats figures from the code", () => {
     const text = page("docs/guide/deployment.md").replaceAll("\n", " ");
     const [, most, list = ""] = /at most (\d+) connections: ([^.]+)\./.exec(text) ?? [];
     const parts = [...list.matchAll(/\d+/g)].map(([number]) => Number(number));
-    const { readersMax, textReadersMax, tableReadersMax, ownReadersMax, wordLanes } = limits;
-    expect(parts).toEqual([readersMax, textReadersMax, tableReadersMax, ownReadersMax, 2 * wordLanes + 2, 2]);
+    const { readersMax, textReadersMax, tableReadersMax, ownReadersMax, writersMax } = limits;
+    expect(parts).toEqual([readersMax, textReadersMax, tableReadersMax, ownReadersMax, writersMax, 2]);
     expect(Number(most)).toBe(parts.reduce((sum, part) => sum + part, 0));
   });
 

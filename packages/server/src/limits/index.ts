@@ -55,6 +55,7 @@ const heldBytes =
 
 const relations: [boolean, string][] = [
   [limits.memoryBytesAtRest + heldBytes <= limits.memoryBytes, "a server's memory holds all budgets at once"],
+  [2 * limits.wordLanes + 4 <= limits.writersMax, "no lane, grant or flush waits for a connection"],
   [limits.beatMs * 3 < limits.leaseMs, "an owner may miss two beats"],
   [limits.changesTrustedMs < limits.forgetMs, "changes are kept until every server has read them"],
   [limits.gateConnectMs + limits.clockSkewMsMax < limits.gateMarkMs, "a mark holds until its request arrives"],

@@ -20,6 +20,7 @@ export const store = {
   diskReserveBytes: 64 * mib, // with less free space, submissions are refused, so that running jobs can still finish
   diskLookMs: second, // between two looks at the free space, which cost a system call
   wordLanes: 3, // connections for writes of workers and our own; clients' writes have as many
+  writersMax: 10, // connections that write: those of the lanes, one for grants, one to spare, two that flush the log
   readersMax: 6,
   chunkReadersMax: 3, // of them for events, so that a hundred followers leave some to everyone else
   pageReadersMax: 2, // the same for slices of pages

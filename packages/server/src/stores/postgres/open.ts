@@ -90,7 +90,7 @@ export async function openPostgres({ url, serverId, onBack }: PostgresOptions): 
   // however many read the queue, resources can be changed, and servers hear of each other
   const tableReads = new Connections(url, limits.tableReadersMax);
   const ownReads = new Connections(url, limits.ownReadersMax);
-  const writes = new Connections(url, 2 * limits.wordLanes + 4); // one for grants, one to spare, two for flushes of the log
+  const writes = new Connections(url, limits.writersMax);
   const pools = [reads, textReads, tableReads, ownReads, writes];
   try {
     const serverNo = await writes.lend(async (connection) => {
