@@ -40,7 +40,8 @@ const statementsVerb = (): Verb<[queries: readonly CompiledQuery[], isGuarded: b
   },
 });
 
-const sql = new Kysely<Tables>({
+/** Compiles statements for PostgreSQL; it never executes. */
+export const sql = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
     createDriver: () => new DummyDriver(),

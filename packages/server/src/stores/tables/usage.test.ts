@@ -1,19 +1,10 @@
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely";
 import { expect, it } from "vitest";
 import { limits } from "../../limits/index.js";
 import type { UsageQuery } from "../../store/index.js";
+import { sql } from "../postgres/open.js";
 import type { Runner } from "./runner.js";
-import type { Tables } from "./schema.js";
 import { usageStore } from "./usage.js";
 
-const sql = new Kysely<Tables>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-});
 const sumOf = (ownerNo: number): UsageQuery => ({
   kind: "endpoint",
   ownerNo,
