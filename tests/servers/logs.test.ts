@@ -42,7 +42,9 @@ async function printed(say: string) {
   expect((await runAt(one, endpoint, say)).body.status).toBe("COMPLETED");
   const [worker] = await hosts(endpoint);
   const keeper = memberOf(worker?.host_no);
-  return { endpoint, worker: worker?.id ?? "", keeper, other: otherThan(keeper) };
+  const id = worker?.id ?? "";
+  await until(async () => (await read(keeper, `/v1/workers/${id}/logs`)).text.includes(`said ${say}`)); // after the job
+  return { endpoint, worker: id, keeper, other: otherThan(keeper) };
 }
 
 /** The texts of a followed log, as they come. */

@@ -10,6 +10,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 interface Done {
   readonly bytes: Buffer;
   readonly scan?: Scan;
+  readonly digest?: string;
   readonly pieces?: readonly Uint8Array[];
 }
 

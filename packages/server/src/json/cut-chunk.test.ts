@@ -13,21 +13,27 @@ describe("A chunk that is too large is cut", () => {
   const bytesMax = 40;
   const text = fc.string({
     unit: fc.oneof(
-      fc.constantFrom("a", "é", "漢", "😀", '"', "\\", "\n", "\u0000"),
+      fc.constantFrom("a", "é", "漢", "😀", '"', "\\", "\n", "\u0000", "\uFEFF"),
       fc.string({ unit: "grapheme", maxLength: 1 }),
     ),
     maxLength: 400,
   });
 
+  const cutTo = (most: number, output: string) => cutOutput(Buffer.from(output), most).map((piece) => textOf(piece));
+  const textOf = (piece: Uint8Array) => Buffer.from(piece).toString();
+
   function pieces(output: string): string[] {
-    const cut = cutOutput(output, bytesMax);
+    const cut = cutTo(bytesMax, output);
     for (const piece of cut) expect(Buffer.byteLength(piece)).toBeLessThanOrEqual(bytesMax);
     return cut;
   }
 
-  it("not at all if it fits", () => {
+  it("not at all if it fits", async () => {
     const output = `"${"x".repeat(bytesMax - 2)}"`;
-    expect([cutOutput(output, bytesMax), cutOutput("1", bytesMax)]).toEqual([[output], ["1"]]);
+    for (const fitting of [output, "1", `{"a":"${"x".repeat(bytesMax - 8)}"}`]) {
+      const span = { start: 0, end: fitting.length };
+      expect(await splitChunk(Buffer.from(fitting), span, bytesMax)).toEqual([fitting]);
+    }
     expect(pieces(`"${"x".repeat(bytesMax - 1)}"`)).toHaveLength(2);
   });
 
@@ -48,6 +54,31 @@ describe("A chunk that is too large is cut", () => {
       const strings = pieces(JSON.stringify(whole)).map((piece) => JSON.parse(piece) as string);
       expect([strings.every((string) => isWhole(string)), strings.join("")]).toEqual([true, whole]);
     }
+  });
+
+  it("never through an escape or a pair of them, and keeps its text", () => {
+    const unit = fc.constantFrom(
+      "a",
+      "é",
+      "😀",
+      '\\"',
+      "\\\\",
+      "\\/",
+      "\\u0061",
+      "\\ud83d\\ude00",
+      "\\uD83D",
+      "\\uDE00",
+    );
+    fc.assert(
+      fc.property(fc.array(unit, { minLength: 10, maxLength: 80 }), (units) => {
+        const inner = pieces(`"${units.join("")}"`).map((piece) => piece.slice(1, -1));
+        expect(inner.join("")).toBe(units.join(""));
+        for (const piece of inner) expect(() => JSON.parse(`"${piece}"`)).not.toThrow();
+        const halves = inner.filter((piece, at) => /\\ud83d$/.test(piece) && /^\\ude00/.test(inner[at + 1] ?? ""));
+        expect(halves).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it("between the elements of an array, and joins to the same elements", () => {
@@ -82,15 +113,16 @@ describe("A chunk that is too large is cut", () => {
     ["cut with the same result as on this thread", "é".repeat(2_000_000)],
   ])("as bytes: %s", async (_, whole) => {
     const word = Buffer.from(`{"output":${JSON.stringify(whole)}}`);
-    const expected = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
+    const expected =
+      whole.length > 1_000_000 ? cutTo(limits.chunkBytesMax, JSON.stringify(whole)) : [JSON.stringify(whole)];
     const cut = await splitChunk(word, { start: 10, end: word.length - 1 }, limits.chunkBytesMax);
     expect(cut.every((piece) => piece instanceof Uint8Array)).toBe(true);
-    expect(cut.map((piece) => Buffer.from(piece).toString()).join() === expected.join()).toBe(true);
+    expect(cut.map((piece) => textOf(piece as Uint8Array)).join() === expected.join()).toBe(true);
   });
 
   it("at the real size into few pieces", () => {
     const whole = `${"漢".repeat(2_000_000)}"\\`;
-    const strings = cutOutput(JSON.stringify(whole), limits.chunkBytesMax);
+    const strings = cutTo(limits.chunkBytesMax, JSON.stringify(whole));
     expect(strings.every((piece) => Buffer.byteLength(piece) <= limits.chunkBytesMax)).toBe(true);
     expect(strings.map((piece) => JSON.parse(piece)).join("") === whole).toBe(true);
     expect(strings.length).toBeLessThan(9);

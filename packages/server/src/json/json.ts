@@ -4,7 +4,7 @@ import { limits } from "../limits/index.js";
 import { turns } from "../turns.js";
 import { type Checker, checkerOf, checkers } from "./checker.js";
 import { type Bounds, type Scan, type Span, scanJson } from "./scan.js";
-import { scanUtf8 } from "./utf8.js";
+import { digestOf, scanUtf8 } from "./utf8.js";
 
 export { Joined } from "./joined.js";
 export type { Scan, Span } from "./scan.js";
@@ -43,6 +43,10 @@ export const checkInput = (sent: ReceivedText): Promise<Checked> | Checked => ch
 export const checkOpenAi = (sent: ReceivedText): Promise<Checked> | Checked => check(sent, openAiBounds);
 /** Checks a worker's text. A result is not refused for its number of names. */
 export const checkWord = (sent: ReceivedText): Promise<Checked> | Checked => check(sent, wordBounds);
+
+/** The same, with a digest of the text. */
+export const checkDigested = async (sent: ReceivedText): Promise<Checked & { readonly digest: string }> =>
+  (await check(sent, wordBounds, true)) as Checked & { readonly digest: string };
 
 /** The same for an array of results. */
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
@@ -143,14 +147,14 @@ export function memberOf(checked: Checked, name: string): unknown {
   return JSON.parse(textOf(checked.bytes, span));
 }
 
-function check(sent: ReceivedText, bounds: Bounds): Promise<Checked> | Checked {
-  if (sent instanceof ArrivingText) return sent.check(bounds);
+function check(sent: ReceivedText, bounds: Bounds, isDigested = false): Promise<Checked> | Checked {
+  if (sent instanceof ArrivingText) return sent.check(bounds, isDigested);
   // many bodies may be complete in the same turn of the event loop
   if (sent.length <= limits.jsonBytesFree || (sent.length < limits.jsonThreadBytes && !turns.isOver))
-    return { bytes: sent, scan: scanUtf8(sent, bounds) };
+    return { bytes: sent, scan: scanUtf8(sent, bounds), ...(isDigested ? { digest: digestOf(sent) } : {}) };
   const no = ++lastNo;
   const bytes = movable(sent);
-  return checkerOf(bytes.length).do({ no, bytes, bounds }, [bytes.buffer]) as Promise<Checked>;
+  return checkerOf(bytes.length).do({ no, bytes, bounds, isDigested }, [bytes.buffer]) as Promise<Checked>;
 }
 
 let lastNo = 0;
@@ -201,13 +205,13 @@ export class ArrivingText {
     }
   }
 
-  check(bounds: Bounds): Promise<Checked> {
+  check(bounds: Bounds, isDigested = false): Promise<Checked> {
     // the remaining pieces would be judged as if they were the whole text
     if (this.#isOver) return Promise.reject(new Error("The text was given up before it was checked"));
     this.#send();
     this.#isOver = true;
     if (this.#isLost) return Promise.reject(new Error("The thread that held the text's beginning has ended"));
-    return this.#checker.do({ no: this.#no, bounds }) as Promise<Checked>;
+    return this.#checker.do({ no: this.#no, bounds, isDigested }) as Promise<Checked>;
   }
 
   /** Drops the text, which will not be checked. */

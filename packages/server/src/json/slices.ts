@@ -4,15 +4,15 @@ import { limits } from "../limits/index.js";
 const bufferOf = (json: JsonText): Buffer =>
   typeof json === "string" ? Buffer.from(json) : Buffer.from(json.buffer, json.byteOffset, json.length);
 const isContinued = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
-const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
 const backslash = 0x5c;
 const letterU = 0x75;
+const longEscape = 6;
 
 /** UTF-8 as strings of some thousand characters, so that other work gets its turn between any two. */
 export function* textIn(utf8: JsonText): Generator<string> {
   const text = bufferOf(utf8);
   for (let from = 0; from < text.length; ) {
-    const to = endOfSlice(text, from, text.length);
+    const to = endOfCharacters(text, from + limits.jsonPieceBytes);
     yield text.toString("utf8", from, to);
     from = to;
   }
@@ -22,32 +22,40 @@ export function* textIn(utf8: JsonText): Generator<string> {
 export function* charactersIn(json: JsonText): Generator<string> {
   const text = bufferOf(json);
   const last = text.length - 1;
-  let half = ""; // of a character that two escapes make
   for (let from = 1; from < last; ) {
-    const to = endOfEscape(text, from, endOfSlice(text, from, last));
-    const slice = half + (JSON.parse(`"${text.toString("utf8", from, to)}"`) as string);
-    half = to < last && isHighSurrogate(slice.charCodeAt(slice.length - 1)) ? slice.slice(-1) : "";
-    yield half === "" ? slice : slice.slice(0, -1);
+    const to = endInString(text, from, from + limits.jsonPieceBytes, last);
+    yield JSON.parse(`"${text.toString("utf8", from, to)}"`);
     from = to;
   }
 }
 
-/** Where a slice ends: between characters. */
-function endOfSlice(text: Uint8Array, from: number, last: number): number {
-  let to = Math.min(from + limits.jsonPieceBytes, last);
-  while (isContinued(text[to])) to--;
+/** The last position up to `most` that is between characters. */
+export function endOfCharacters(utf8: Uint8Array, most: number): number {
+  let to = Math.min(most, utf8.length);
+  while (isContinued(utf8[to])) to--;
   return to;
 }
 
-/** The end of the escape that a position is within; the position itself if it is not within one. */
-function endOfEscape(text: Uint8Array, from: number, to: number): number {
-  const longest = 6;
-  for (let at = to - 1; at >= from && at > to - longest; at--) {
+/** The same inside a JSON string, of which a part begins at `from`, and whose closing quote is at `last`. */
+export function endInString(text: Uint8Array, from: number, most: number, last: number): number {
+  if (most >= last) return last;
+  const to = startOfEscape(text, from, endOfCharacters(text, most));
+  const before = startOfEscape(text, from, to - 1);
+  return before > from && isHighSurrogate(text, before) ? before : to; // its other half is an escape, too
+}
+
+/** The start of the escape that a position is within; the position itself if it is not within one. */
+function startOfEscape(text: Uint8Array, from: number, to: number): number {
+  for (let at = to - 1; at >= from && at > to - longEscape; at--) {
     if (text[at] !== backslash) continue;
     let first = at;
     while (first > from && text[first - 1] === backslash) first--;
     if ((at - first) % 2 === 1) return to; // it is itself escaped
-    return Math.max(to, at + (text[at + 1] === letterU ? longest : 2));
+    return at + (text[at + 1] === letterU ? longEscape : 2) > to ? at : to;
   }
   return to;
 }
+
+/** Whether the escape at a position stands for the first half of a character. */
+const isHighSurrogate = (text: Uint8Array, at: number): boolean =>
+  text[at] === backslash && /^\\u[dD][89abAB]/.test(String.fromCharCode(...text.subarray(at, at + 4)));

@@ -1,37 +1,51 @@
 import type { JsonText } from "../domain/jobs/job.js";
 import { limits } from "../limits/index.js";
 import { scanJson } from "./scan.js";
+import { endInString, endOfCharacters } from "./slices.js";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+const encoder = new TextEncoder();
+const [quote, bracket, closingBracket] = [0x22, 0x5b, 0x5d];
 
 /**
- * Splits a chunk's output into pieces of at most `bytesMax` bytes: strings at character boundaries, arrays between
- * elements, and anything else (or whatever still does not fit) as pieces of its JSON text, each a JSON string.
+ * Splits a chunk's output, as UTF-8, into pieces of at most `bytesMax` bytes: strings between characters, arrays between
+ * elements, and anything else (or whatever still does not fit) as pieces of its JSON text, each a JSON string. No piece
+ * shares memory with the output.
  */
-export function cutOutput(output: string, bytesMax: number): string[] {
-  const bytes = Buffer.from(output);
-  if (bytes.length <= bytesMax) return [output];
-  const bounds = { depthMax: limits.jsonDepthMax, keysMax: Number.MAX_SAFE_INTEGER, names: [], pieceBytes: bytesMax };
-  const scan = scanJson(bytes, bounds);
-  if (scan.ok && scan.kind === "string") return cutText(JSON.parse(output), bytesMax);
-  if (scan.ok && scan.kind === "array" && scan.runs.every(({ start, end }) => end - start + 2 <= bytesMax)) {
-    return scan.runs.map(({ start, end }) => `[${bytes.toString("utf8", start, end)}]`);
+export function cutOutput(output: Uint8Array, bytesMax: number): Bytes[] {
+  if (output[0] === quote) return cutString(output, bytesMax);
+  if (output[0] === bracket) {
+    const bounds = { depthMax: limits.jsonDepthMax, keysMax: Number.MAX_SAFE_INTEGER, names: [], pieceBytes: bytesMax };
+    const scan = scanJson(output, bounds);
+    if (scan.ok && scan.runs.every(({ start, end }) => end - start + 2 <= bytesMax))
+      return scan.runs.map(({ start, end }) => enclosed(bracket, output.subarray(start, end), closingBracket));
   }
   return cutText(output, bytesMax);
 }
 
-function cutText(text: string, bytesMax: number): string[] {
-  const pieces: string[] = [];
-  let from = 0;
-  while (from < text.length) {
+/** Its text is kept as it is: to decode and encode megabytes would take many times as long as to copy them. */
+function cutString(output: Uint8Array, bytesMax: number): Bytes[] {
+  const pieces: Bytes[] = [];
+  const last = output.length - 1;
+  for (let from = 1; from < last; ) {
+    const to = endInString(output, from, from + bytesMax - 2, last);
+    pieces.push(enclosed(quote, output.subarray(from, to), quote));
+    from = to;
+  }
+  return pieces;
+}
+
+function cutText(text: Uint8Array, bytesMax: number): Bytes[] {
+  const pieces: Bytes[] = [];
+  for (let from = 0; from < text.length; ) {
     // as an escape a character takes up to 6 bytes, but most take one
-    let to = Math.min(text.length, from + bytesMax - 2);
-    let piece = JSON.stringify(text.slice(from, to));
-    while (Buffer.byteLength(piece) > bytesMax) {
-      to = from + Math.max(1, Math.floor(((to - from) * bytesMax) / Buffer.byteLength(piece)) - 1);
-      piece = JSON.stringify(text.slice(from, to));
-    }
-    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1)) && to - from > 1) {
-      to--;
-      piece = JSON.stringify(text.slice(from, to));
+    let to = endOfCharacters(text, from + bytesMax - 2);
+    let piece = asString(text.subarray(from, to));
+    while (piece.length > bytesMax) {
+      const share = bytesMax / piece.length;
+      to = endOfCharacters(text, from + Math.floor((to - from) * share) - 1);
+      piece = asString(text.subarray(from, to));
     }
     pieces.push(piece);
     from = to;
@@ -39,7 +53,16 @@ function cutText(text: string, bytesMax: number): string[] {
   return pieces;
 }
 
-const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
+const asString = (text: Uint8Array): Bytes =>
+  encoder.encode(JSON.stringify(Buffer.from(text.buffer, text.byteOffset, text.length).toString()));
+
+function enclosed(opening: number, inner: Uint8Array, closing: number): Bytes {
+  const whole = Buffer.allocUnsafeSlow(inner.length + 2); // memory of its own, which can be transferred
+  whole[0] = opening;
+  whole.set(inner, 1);
+  whole[inner.length + 1] = closing;
+  return whole;
+}
 
 /** Which of the pieces that {@link cutOutput} made from something other than an array. */
 export interface Part {

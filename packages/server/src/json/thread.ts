@@ -5,7 +5,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { free, Joined } from "./joined.js";
 import type { Bounds, Span } from "./scan.js";
 import { cutOutput } from "./split.js";
-import { scanUtf8 } from "./utf8.js";
+import { digestOf, scanUtf8 } from "./utf8.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -13,10 +13,9 @@ type Bytes = Uint8Array<ArrayBuffer>;
 export type Task =
   | { readonly no: number; readonly piece: Bytes; readonly announced: number }
   | { readonly no: number; readonly dropped: true }
-  | { readonly no: number; readonly bytes?: Bytes; readonly bounds: Bounds }
+  | { readonly no: number; readonly bytes?: Bytes; readonly bounds: Bounds; readonly isDigested?: boolean }
   | { readonly no: number; readonly bytes: Bytes; readonly span: Span; readonly pieceBytes: number };
 
-const encoder = new TextEncoder();
 const nothing = new Uint8Array(0);
 
 /** Incomplete texts, by number. */
@@ -40,15 +39,14 @@ parentPort?.on("message", (task: Task) => {
   const bytes = ("bytes" in task ? task.bytes : coming.get(no)?.whole()) as Bytes;
   coming.delete(no);
   if ("bounds" in task) {
-    parentPort?.postMessage({ no, bytes, scan: scanUtf8(bytes, task.bounds) }, [bytes.buffer]);
+    const scan = scanUtf8(bytes, task.bounds);
+    const digest = task.isDigested ? digestOf(bytes) : undefined;
+    parentPort?.postMessage({ no, bytes, scan, digest }, [bytes.buffer]);
     return;
   }
-  const output = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString(
-    "utf8",
-    task.span.start,
-    task.span.end,
-  );
-  const pieces = cutOutput(output, task.pieceBytes).map((piece) => encoder.encode(piece));
+  const { start, end } = task.span;
+  const pieces = cutOutput(bytes.subarray(start, end), task.pieceBytes);
+  free(bytes);
   parentPort?.postMessage(
     { no, bytes: nothing, pieces },
     pieces.map(({ buffer }) => buffer),

@@ -156,17 +156,15 @@ function wordRoutes(app: FastifyInstance, parts: Parts): void {
     );
   });
   app.register(async (scope) => {
-    takeWords(scope, limits.outputBytesMax + 1_024, false);
+    takeWords(scope, limits.outputBytesMax + 1_024, true);
     scope.post("/:endpointId/job-stream/:workerId/:jobId", (request, reply) =>
       hear(
         reply,
         whenLive(request, (worker) => {
-          const chunk = bytes(request);
           const name = nameOf((request.query as Query).chunk);
-          const append = () => appendChunk(parts, worker, jobId(request), chunk, name);
-          return chunk && name === undefined
-            ? onceHeard(reply, worker, jobId(request), parts.vault.hash(chunk), append)
-            : append();
+          const once = (digest: string, store: () => Promise<void>) =>
+            onceHeard(reply, worker, jobId(request), digest, store);
+          return appendChunk(parts, worker, jobId(request), word(request), name === undefined ? { once } : { name });
         }),
       ),
     );

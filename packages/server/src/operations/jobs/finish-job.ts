@@ -5,6 +5,7 @@ import {
   beginningOf,
   type Checked,
   checkBatch,
+  checkDigested,
   checkWord,
   jsonOf,
   memberOf,
@@ -90,20 +91,34 @@ function idOf(checked: Checked): string | undefined {
   return typeof id === "string" && id.length <= limits.idCharsMax ? id : undefined;
 }
 
-/**
- * Stores a piece of a job's output (worker protocol: `job-stream`), split if it is over 1 MB. `name` reveals a repeat
- * of the last piece.
- */
+/** How a chunk that comes again is known: by its name, or by `once`, which stores it or knows that it is stored already. */
+export type Repeats =
+  | { readonly name: string }
+  | { readonly once: (digest: string, store: () => Promise<void>) => Promise<void> };
+
+/** Stores a piece of a job's output (worker protocol: `job-stream`), split if it is over 1 MB. */
 export async function appendChunk(
   needs: Finishing,
   worker: LiveWorker,
   jobId: string,
   word: Word,
-  name?: string,
+  repeats: Repeats = { once: (_, store) => store() },
 ): Promise<void> {
   await noteCall(needs, worker, {});
-  const checked = word && (await checkWord(word));
-  if (!checked || !isObject(checked) || !checked.scan.ok) return;
+  if (word === undefined) return;
+  if ("name" in repeats) return storeChunk(needs, worker, jobId, await checkWord(word), repeats.name);
+  const checked = await checkDigested(word);
+  await repeats.once(checked.digest, () => storeChunk(needs, worker, jobId, checked));
+}
+
+async function storeChunk(
+  needs: Finishing,
+  worker: LiveWorker,
+  jobId: string,
+  checked: Checked,
+  name?: string,
+): Promise<void> {
+  if (!isObject(checked) || !checked.scan.ok) return;
   const span = checked.scan.members.get("output");
   if (!span || span.end - span.start > limits.outputBytesMax) return; // an error comes again with the final result
   const metrics = metricsOf(checked);

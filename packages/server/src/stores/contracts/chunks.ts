@@ -135,6 +135,34 @@ export function chunks(setting: () => Setting): void {
       ).toEqual([0, 1, 2, 3, 4, 5]);
     });
 
+    it("are stored together, in order and once, if they are many megabytes of one call", async () => {
+      const id = await scene.jobIn("IN_PROGRESS", first);
+      const { no } = await scene.job(id);
+      const outputs = ["a", "b", "c"].map((letter) => `"${letter.repeat(limits.chunkBytesMax - 2)}"`);
+      const post = (workerNo: number, name?: string) =>
+        scene.stores.chunks.append({
+          endpointNo: scene.endpointNo,
+          jobId: id,
+          workerNo,
+          chunks: outputs.map((output, n) => ({ output: Buffer.from(output), metrics: `{"n":${n}}` })),
+          name,
+        });
+      expect(await Promise.all([post(first, "run-1"), post(first, "run-1"), post(second, "run-2")])).toEqual([
+        true,
+        true,
+        false,
+      ]);
+      await scene.append(id, first, "1");
+      expect(await post(first)).toBe(true);
+      const stored = await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: limits.streamReplyBytesMax });
+      const three = (from: number) => ["a", "b", "c"].map((letter, n) => [from + n, letter, `{"n":${n}}`]);
+      expect(stored.map(({ index, output, metrics }) => [index, stringOf(output)[1], metrics])).toEqual([
+        ...three(0),
+        [3, undefined, undefined],
+        ...three(4),
+      ]);
+    });
+
     it("are stored in a later start, whatever the names in the earlier one", async () => {
       const id = await scene.jobIn("IN_PROGRESS", first);
       const { no } = await scene.job(id);

@@ -2,6 +2,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../../../../../../scripts/postgres.mjs";
 import { Refusal } from "../../../errors.js";
+import { limits } from "../../../limits/index.js";
 import type { Stores } from "../../../store/index.js";
 import { keepBreaking, makeDatabase, openAs, openEmptied, waitingProcess } from "../../contracts/postgres-fixture.js";
 import { startProxy, type TestProxy } from "../../contracts/proxy-fixture.js";
@@ -151,6 +152,22 @@ describe.each(["before its answer", "while it runs"])("A call whose connection b
     const { no } = await scene.job(id);
     const chunks = await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 100 });
     expect(chunks.map(({ output }) => output)).toEqual(["1", "2"]);
+  });
+
+  it("appends chunks of many megabytes once", async () => {
+    const id = await scene.jobIn("IN_PROGRESS", worker);
+    const output = `"${"x".repeat(limits.storedPieceBytes - 2)}"`;
+    const append = () =>
+      stores.chunks.append({
+        endpointNo: scene.endpointNo,
+        jobId: id,
+        workerNo: worker,
+        chunks: [{ output: "1" }, { output }, { output: "3" }],
+      });
+    expect(await lost(when, "COMMIT", "chunk", append)).toBe(true);
+    const { no } = await scene.job(id);
+    const chunks = await scene.stores.chunks.read({ jobNo: no, fromIndex: 0, bytesMax: 2 * limits.storedPieceBytes });
+    expect(chunks.map(({ output }) => output.length)).toEqual([1, output.length, 1]);
   });
 
   it("records progress", async () => {

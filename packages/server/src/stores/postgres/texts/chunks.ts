@@ -8,6 +8,7 @@ import { numbers, texts } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import type { Connections } from "../connection/connections.js";
 import { statement } from "../connection/statement.js";
+import { transaction } from "../connection/transaction.js";
 import type { Lanes, Verb } from "../writer.js";
 import { bytesOfPieces, type PieceRow, readPieces } from "./read-pieces.js";
 
@@ -26,10 +27,8 @@ const fittingFrom = (from: string) => `
       WINDOW w AS (ORDER BY "index")) c
     WHERE n = 1 OR bytes <= $2::bigint`;
 
-export const chunkSql = {
-  append: statement(
-    ["endpointNos", "jobIds", "workerNos", "lengths", "tokens", "callNs", "pieceNs", "outputs", "metrics", "names"],
-    `
+/** The calls of a group whose workers hold their jobs, and the streams that grow by their chunks. */
+const growth = `
   WITH call AS MATERIALIZED (
     SELECT * FROM unnest(:endpointNos::bigint[], :jobIds::text[], :workerNos::bigint[], :lengths::bigint[], :tokens::bigint[], :names::text[]) WITH ORDINALITY
       AS c (endpoint_no, id, worker_no, pieces, token, name, n)),
@@ -41,13 +40,30 @@ export const chunkSql = {
     INSERT INTO stream AS s (job_no, next_index, handed_index, token, name) SELECT no, pieces, 0, token, name FROM held
     ON CONFLICT (job_no) DO UPDATE SET next_index = s.next_index + excluded.next_index, token = excluded.token, name = excluded.name
     WHERE excluded.name IS NULL OR s.name IS DISTINCT FROM excluded.name
-    RETURNING job_no, next_index),
+    RETURNING job_no, next_index)`;
+
+const growthNames = ["endpointNos", "jobIds", "workerNos", "lengths", "tokens", "names"] as const;
+
+export const chunkSql = {
+  append: statement(
+    [...growthNames, "callNs", "pieceNs", "outputs", "metrics"],
+    `${growth},
   put AS (
     INSERT INTO chunk (job_no, ${columns})
     SELECT h.no, g.next_index - h.pieces + p.k, h.starts, p.output, p.metrics
     FROM held h JOIN grown g ON g.job_no = h.no
     JOIN unnest(:callNs::bigint[], :pieceNs::bigint[], :outputs::text[], :metrics::text[]) AS p (n, k, output, metrics) ON p.n = h.n)
   SELECT n FROM held`,
+  ),
+  /** Makes room for the chunks of a call, which follow one by one; no `from` if they are there already. */
+  grow: statement(
+    growthNames,
+    `${growth}
+  SELECT h.no AS "jobNo", h.starts AS start, g.next_index - h.pieces AS "from" FROM held h LEFT JOIN grown g ON g.job_no = h.no`,
+  ),
+  put: statement(
+    ["jobNo", "index", "start", "output", "metrics"],
+    `INSERT INTO chunk (job_no, ${columns}) VALUES (:jobNo, :index, :start, :output, :metrics)`,
   ),
   /** Finds whether this very call was stored before its connection broke. */
   appended: `SELECT 1 FROM job j JOIN stream s ON s.job_no = j.no
@@ -86,6 +102,33 @@ export const chunkSql = {
 /** `token` tells this call from any other, should its connection break. */
 type Append = ChunkPost & { readonly token: number };
 
+const growthOf = (posts: readonly Append[]) => ({
+  endpointNos: numbers(posts.map(({ endpointNo }) => endpointNo)),
+  jobIds: texts(posts.map(({ jobId }) => jobId)),
+  workerNos: numbers(posts.map(({ workerNo }) => workerNo)),
+  lengths: numbers(posts.map(({ chunks }) => chunks.length)),
+  tokens: numbers(posts.map(({ token }) => token)),
+  names: texts(posts.map(({ name }) => name)),
+});
+
+interface Room {
+  readonly jobNo: number;
+  readonly start: number;
+  readonly from: number | null;
+}
+
+/** Appends chunks of many megabytes in one commit: a message with all of them would be copied in one turn of the event loop. */
+const appendOneByOne = (connection: Connection, post: Append): Promise<boolean> =>
+  transaction(connection, async () => {
+    const [room] = await connection.query<Room>(...chunkSql.grow.with(growthOf([post])));
+    if (!room) return false;
+    const { jobNo, start, from } = room;
+    if (from === null) return true;
+    for (const [k, { output, metrics = null }] of post.chunks.entries())
+      await connection.query(...chunkSql.put.with({ jobNo, index: from + k, start, output, metrics }));
+    return true;
+  });
+
 const appendVerb: Verb<[Append], boolean> = {
   key: ({ endpointNo, jobId }) => `${endpointNo}/${jobId}`,
   inKeyOrder: true,
@@ -95,18 +138,18 @@ const appendVerb: Verb<[Append], boolean> = {
       const { endpointNo, jobId, token } = posts[0] as Append;
       if ((await connection.query(chunkSql.appended, [endpointNo, jobId, token])).length > 0) return [true];
     }
+    if (posts.every(({ chunks }) => bytesOf(chunks) > limits.storedPieceBytes && chunks.length > 1)) {
+      const appended: boolean[] = [];
+      for (const post of posts) appended.push(await appendOneByOne(connection, post));
+      return appended;
+    }
     const pieces = posts.flatMap(({ chunks }, n) => chunks.map((piece, k) => ({ ...piece, n: n + 1, k })));
     const values = {
-      endpointNos: numbers(posts.map(({ endpointNo }) => endpointNo)),
-      jobIds: texts(posts.map(({ jobId }) => jobId)),
-      workerNos: numbers(posts.map(({ workerNo }) => workerNo)),
-      lengths: numbers(posts.map(({ chunks }) => chunks.length)),
-      tokens: numbers(posts.map(({ token }) => token)),
+      ...growthOf(posts),
       callNs: numbers(pieces.map(({ n }) => n)),
       pieceNs: numbers(pieces.map(({ k }) => k)),
       outputs: texts(pieces.map(({ output }) => output)),
       metrics: texts(pieces.map(({ metrics }) => metrics)),
-      names: texts(posts.map(({ name }) => name)),
     };
     const rows = await connection.query<{ n: number }>(...chunkSql.append.with(values));
     const held = new Set(rows.map(({ n }) => n - 1));
