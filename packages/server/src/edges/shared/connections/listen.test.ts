@@ -42,6 +42,24 @@ it("Many connections are accepted in each round of the event loop", async () => 
   expect(rounds.filter((each) => each > 0).length).toBeLessThan(count / 4);
 });
 
+it("A connection that its client resets before it is accepted is only closed", async () => {
+  const { server, listening } = await opened();
+  const count = 8 * limits.acceptors;
+  let served = 0;
+  server.on("connection", () => served++);
+  const clients = Array.from({ length: count }, () => {
+    const client = connect(listening.port, "127.0.0.1").on("error", () => {});
+    return once(
+      client.once("connect", () => client.resetAndDestroy()),
+      "close",
+    );
+  });
+  await Promise.all(clients);
+  expect(await (await fetch(`http://127.0.0.1:${listening.port}/`)).text()).toBe("ok");
+  await listening.close(); // all that waited have been accepted
+  expect(served).toBeLessThan(count / 2);
+});
+
 it("A connection is served whichever socket accepts it, and all are closed in the end", async () => {
   const { listening } = await opened();
   const url = `http://127.0.0.1:${listening.port}/`;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { limits } from "../../../limits/index.js";
 
 export interface Listening {
@@ -25,7 +25,10 @@ export async function listen(server: HttpServer, host: string, port: number): Pr
   const chosen = portOf(probe);
   await closed(probe);
   const acceptors = Array.from({ length: limits.acceptors - 1 }, () =>
-    createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit("connection", socket)),
+    createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      if (isReset(socket)) socket.destroy();
+      else server.emit("connection", socket);
+    }),
   );
   const all = [server, ...acceptors];
   try {
@@ -36,6 +39,12 @@ export async function listen(server: HttpServer, host: string, port: number): Pr
   }
   return { port: chosen, close: async () => void (await Promise.all(all.map(closed))) };
 }
+
+/**
+ * Whether a client has reset its connection while it waited. To read from it would be an error with a stack, which costs
+ * more than all else that is done for such a connection; floods of them made others' connections wait.
+ */
+const isReset = (socket: Socket): boolean => socket.remoteAddress === undefined;
 
 async function open(server: Server, where: { host: string; port: number; reusePort?: true }): Promise<void> {
   server.listen({ ...where, backlog: limits.acceptBacklog });
