@@ -43,6 +43,8 @@ const longest = [
   "packages/server/src/stores/history.test.ts",
   "packages/server/src/stores/postgres/connection/broken-connections.test.ts",
   "packages/server/src/stores/sqlite/contract-file.test.ts", // waits for the disk, for half a minute on some
+  "packages/server/src/stores/sqlite/writing/piece-writes.test.ts",
+  "packages/server/src/loops/month.test.ts",
   "packages/server/src/stores/postgres/contract-newest.test.ts",
   "packages/server/src/stores/postgres/contract-debian.test.ts",
 ];
@@ -72,6 +74,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } }, // on a busy machine much takes long
     pool: "forks",
+    execArgv: ["--max-semi-space-size=32"], // MiB; a third of the tests' time was the collection of short-lived objects
     globalSetup: "scripts/tests/homes.mjs",
     sequence: { sequencer: LongestFirst },
     projects: [

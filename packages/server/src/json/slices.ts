@@ -12,7 +12,7 @@ const longEscape = 6;
 export function* textIn(utf8: JsonText): Generator<string> {
   const text = bufferOf(utf8);
   for (let from = 0; from < text.length; ) {
-    const to = endOfCharacters(text, from + limits.jsonPieceBytes);
+    const to = characterBoundary(text, from + limits.jsonPieceBytes);
     yield text.toString("utf8", from, to);
     from = to;
   }
@@ -23,25 +23,25 @@ export function* charactersIn(json: JsonText): Generator<string> {
   const text = bufferOf(json);
   const last = text.length - 1;
   for (let from = 1; from < last; ) {
-    const to = endInString(text, from, from + limits.jsonPieceBytes, last);
+    const to = stringBoundary(text, from, from + limits.jsonPieceBytes, last);
     yield JSON.parse(`"${text.toString("utf8", from, to)}"`);
     from = to;
   }
 }
 
 /** The last position up to `most` that is between characters. */
-export function endOfCharacters(utf8: Uint8Array, most: number): number {
+export function characterBoundary(utf8: Uint8Array, most: number): number {
   let to = Math.min(most, utf8.length);
   while (isContinued(utf8[to])) to--;
   return to;
 }
 
-/** The same inside a JSON string, of which a part begins at `from`, and whose closing quote is at `last`. */
-export function endInString(text: Uint8Array, from: number, most: number, last: number): number {
+/** The same inside a JSON string. `from` is where its part begins, `last` where its closing quote is. */
+export function stringBoundary(text: Uint8Array, from: number, most: number, last: number): number {
   if (most >= last) return last;
-  const to = startOfEscape(text, from, endOfCharacters(text, most));
+  const to = startOfEscape(text, from, characterBoundary(text, most));
   const before = startOfEscape(text, from, to - 1);
-  return before > from && isHighSurrogate(text, before) ? before : to; // its other half is an escape, too
+  return before > from && isHighSurrogate(text, before) ? before : to; // the other half of its character comes next
 }
 
 /** The start of the escape that a position is within; the position itself if it is not within one. */

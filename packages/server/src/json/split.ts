@@ -1,7 +1,7 @@
 import type { JsonText } from "../domain/jobs/job.js";
 import { limits } from "../limits/index.js";
 import { scanJson } from "./scan.js";
-import { endInString, endOfCharacters } from "./slices.js";
+import { characterBoundary, stringBoundary } from "./slices.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -18,18 +18,19 @@ export function cutOutput(output: Uint8Array, bytesMax: number): Bytes[] {
   if (output[0] === bracket) {
     const bounds = { depthMax: limits.jsonDepthMax, keysMax: Number.MAX_SAFE_INTEGER, names: [], pieceBytes: bytesMax };
     const scan = scanJson(output, bounds);
+    if (scan.ok && scan.runs.length === 0) return [encoder.encode("[]")];
     if (scan.ok && scan.runs.every(({ start, end }) => end - start + 2 <= bytesMax))
       return scan.runs.map(({ start, end }) => enclosed(bracket, output.subarray(start, end), closingBracket));
   }
   return cutText(output, bytesMax);
 }
 
-/** Its text is kept as it is: to decode and encode megabytes would take many times as long as to copy them. */
+/** Keeps its text as it is, escapes included: decoding and encoding it takes many times as long as copying it. */
 function cutString(output: Uint8Array, bytesMax: number): Bytes[] {
   const pieces: Bytes[] = [];
   const last = output.length - 1;
   for (let from = 1; from < last; ) {
-    const to = endInString(output, from, from + bytesMax - 2, last);
+    const to = stringBoundary(output, from, from + bytesMax - 2, last);
     pieces.push(enclosed(quote, output.subarray(from, to), quote));
     from = to;
   }
@@ -40,11 +41,11 @@ function cutText(text: Uint8Array, bytesMax: number): Bytes[] {
   const pieces: Bytes[] = [];
   for (let from = 0; from < text.length; ) {
     // as an escape a character takes up to 6 bytes, but most take one
-    let to = endOfCharacters(text, from + bytesMax - 2);
+    let to = characterBoundary(text, from + bytesMax - 2);
     let piece = asString(text.subarray(from, to));
     while (piece.length > bytesMax) {
       const share = bytesMax / piece.length;
-      to = endOfCharacters(text, from + Math.floor((to - from) * share) - 1);
+      to = characterBoundary(text, from + Math.floor((to - from) * share) - 1);
       piece = asString(text.subarray(from, to));
     }
     pieces.push(piece);

@@ -6,5 +6,5 @@ import { type Bounds, type Scan, scanJson } from "./scan.js";
 export const scanUtf8 = (bytes: Uint8Array, bounds: Bounds): Scan =>
   isUtf8(bytes) ? scanJson(bytes, bounds) : { ok: false, at: 0, why: "it is not UTF-8" };
 
-/** Tells a text from any other. */
+/** The SHA-256 of a text, in hex. */
 export const digestOf = (bytes: Uint8Array): string => hash("sha256", bytes, "hex");

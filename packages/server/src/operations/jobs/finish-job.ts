@@ -91,7 +91,7 @@ function idOf(checked: Checked): string | undefined {
   return typeof id === "string" && id.length <= limits.idCharsMax ? id : undefined;
 }
 
-/** How a chunk that comes again is known: by its name, or by `once`, which stores it or knows that it is stored already. */
+/** How a repeated chunk is recognised: by its name, or by `once`, which stores it unless it was stored before. */
 export type Repeats =
   | { readonly name: string }
   | { readonly once: (digest: string, store: () => Promise<void>) => Promise<void> };

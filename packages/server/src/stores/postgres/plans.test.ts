@@ -168,6 +168,7 @@ describe.each(["analyzed", "never_analyzed"])(`With ${rows.toLocaleString("en")}
     ["sweepSql.drop", ["job_pkey", "job_input_pkey", "chunk_pkey"]],
     ["sweepSql.dropKeys", ["idempotency_expiry", "idempotency_pkey"]],
     ["chunkSql.append", ["job_id|job_held"]],
+    ["chunkSql.peek", ["job_id|job_held", "stream_pkey"]],
     ["chunkSql.grow", ["job_id|job_held"]],
     ["chunkSql.appended", ["job_id", "stream_pkey"]],
     ["chunkSql.handOut", ["stream_pkey", "chunk_pkey"]],

@@ -41,8 +41,9 @@ export async function listen(server: HttpServer, host: string, port: number): Pr
 }
 
 /**
- * Whether a client has reset its connection while it waited. To read from it would be an error with a stack, which costs
- * more than all else that is done for such a connection; floods of them made others' connections wait.
+ * Whether a client reset its connection while it waited to be accepted. Nobody would get a reply, and an error with its
+ * stack costs more than everything else that is done for a connection: during a flood of resets, new connections waited
+ * for seconds.
  */
 const isReset = (socket: Socket): boolean => socket.remoteAddress === undefined;
 

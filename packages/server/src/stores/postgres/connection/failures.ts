@@ -20,6 +20,9 @@ export function isLost(error: unknown): boolean {
 /** Two statements blocked each other: retried alone, each succeeds. */
 export const isConflict = (error: unknown): boolean => /^(40P01|40001|55P03|57014)$/.test(codeOf(error));
 
+/** The same, found by us: what a call read has changed before it could write. */
+export const conflict = (message: string): Error => Object.assign(new Error(message), { code: "40001" });
+
 const isFull = (error: unknown): boolean => /^53(100|200)$/.test(codeOf(error));
 
 /** The error that a caller sees: a lost connection is a temporary failure, and a full disk has its own error. */

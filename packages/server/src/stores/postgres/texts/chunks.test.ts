@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../../limits/index.js";
+import type { Verb } from "../writer.js";
 import { chunkSql, postgresChunkStore } from "./chunks.js";
 
 /** Connections that answer every read with these rows, and record its statement. */
@@ -77,5 +78,45 @@ describe("A page of chunks", () => {
       { index: 8, start: 1, output: bytes, metrics: '{"a":1}' },
     ]);
     expect([reads.asked, largeReads.asked]).toEqual([[chunkSql.read], [chunkSql.readLarge]]);
+  });
+});
+
+describe("Chunks of many megabytes", () => {
+  const output = `"${"x".repeat(limits.storedPieceBytes)}"`;
+
+  /** Appends them on a connection that answers so; returns the first words of its statements. */
+  async function append(answers: Readonly<Record<"peek" | "grow", unknown>>) {
+    const asked: string[] = [];
+    const query = async (text: string) => {
+      asked.push(text.trim().split(" ")[0] as string);
+      if (text === chunkSql.peek.text) return [answers.peek];
+      return text === chunkSql.grow.text ? [answers.grow] : [];
+    };
+    const group = { connection: { query }, lane: 0, again: false };
+    const call = async (verb: Verb<unknown[], boolean>, args: unknown[]) => (await verb.run(group as never, [args]))[0];
+    const store = postgresChunkStore(connections([]), connections([]), { call } as never);
+    const post = { endpointNo: 1, jobId: "a", workerNo: 1, chunks: [{ output }, { output }], name: undefined };
+    const result = await store.append(post).catch((error) => error.code);
+    return { result, asked };
+  }
+  const room = { jobNo: 1, start: 1, from: 5 };
+
+  it("are put where their stream ended, and locked for at the end", async () => {
+    const { result, asked } = await append({ peek: { ...room, isRepeat: false }, grow: room });
+    expect([result, asked]).toEqual([true, ["BEGIN", "SELECT", "INSERT", "INSERT", "WITH", "COMMIT"]]);
+  });
+
+  it.each([
+    ["has grown", { ...room, from: 6 }],
+    ["belongs to another start", { ...room, start: 2 }],
+    ["holds them already", { ...room, from: null }],
+  ])("are a conflict, after which they are appended again, if the stream meanwhile %s", async (_, grow) => {
+    const { result, asked } = await append({ peek: { ...room, isRepeat: false }, grow });
+    expect([result, asked.at(-1)]).toEqual(["40001", "ROLLBACK"]);
+  });
+
+  it("are not sent if their call is a repeat", async () => {
+    const { result, asked } = await append({ peek: { ...room, isRepeat: true }, grow: room });
+    expect([result, asked]).toEqual([true, ["BEGIN", "SELECT", "COMMIT"]]);
   });
 });

@@ -7,6 +7,7 @@ import { SharedPages } from "../../tables/shared-pages.js";
 import { numbers, texts } from "../connection/arrays.js";
 import type { Connection } from "../connection/connection.js";
 import type { Connections } from "../connection/connections.js";
+import { conflict } from "../connection/failures.js";
 import { statement } from "../connection/statement.js";
 import { transaction } from "../connection/transaction.js";
 import type { Lanes, Verb } from "../writer.js";
@@ -55,11 +56,18 @@ export const chunkSql = {
     JOIN unnest(:callNs::bigint[], :pieceNs::bigint[], :outputs::text[], :metrics::text[]) AS p (n, k, output, metrics) ON p.n = h.n)
   SELECT n FROM held`,
   ),
-  /** Makes room for the chunks of a call, which follow one by one; no `from` if they are there already. */
+  /** Where the chunks of a call would be, if its worker holds the job, and whether they are there. Locks nothing. */
+  peek: statement(
+    ["endpointNo", "jobId", "workerNo", "name"],
+    `SELECT j.no AS "jobNo", j.starts AS start, coalesce(s.next_index, 0) AS "from", (s.name = :name) IS TRUE AS "isRepeat"
+    FROM job j LEFT JOIN stream s ON s.job_no = j.no
+    WHERE j.endpoint_no = :endpointNo AND j.id = :jobId AND j.worker_no = :workerNo AND j.status = ${code.IN_PROGRESS}`,
+  ),
+  /** Makes the stream longer by the chunks of a call; no `from` if they are in it already. */
   grow: statement(
     growthNames,
     `${growth}
-  SELECT h.no AS "jobNo", h.starts AS start, g.next_index - h.pieces AS "from" FROM held h LEFT JOIN grown g ON g.job_no = h.no`,
+  SELECT h.starts AS start, g.next_index - h.pieces AS "from" FROM held h LEFT JOIN grown g ON g.job_no = h.no`,
   ),
   put: statement(
     ["jobNo", "index", "start", "output", "metrics"],
@@ -111,21 +119,28 @@ const growthOf = (posts: readonly Append[]) => ({
   names: texts(posts.map(({ name }) => name)),
 });
 
+/** Where a call's chunks are in the stream of which start of its job. */
 interface Room {
   readonly jobNo: number;
   readonly start: number;
-  readonly from: number | null;
+  readonly from: number;
 }
 
-/** Appends chunks of many megabytes in one commit: a message with all of them would be copied in one turn of the event loop. */
+/**
+ * Appends chunks of many megabytes in one commit: a message with all of them would be copied in one turn of the event
+ * loop. The job and its stream are locked at the end only, because others wait for them on connections that all share.
+ */
 const appendOneByOne = (connection: Connection, post: Append): Promise<boolean> =>
   transaction(connection, async () => {
-    const [room] = await connection.query<Room>(...chunkSql.grow.with(growthOf([post])));
-    if (!room) return false;
-    const { jobNo, start, from } = room;
-    if (from === null) return true;
-    for (const [k, { output, metrics = null }] of post.chunks.entries())
+    const { endpointNo, jobId, workerNo, chunks, name } = post;
+    const asked = { endpointNo, jobId, workerNo, name };
+    const [seen] = await connection.query<Room & { isRepeat: boolean }>(...chunkSql.peek.with(asked));
+    if (!seen || seen.isRepeat) return seen !== undefined;
+    const { jobNo, start, from } = seen;
+    for (const [k, { output, metrics }] of chunks.entries())
       await connection.query(...chunkSql.put.with({ jobNo, index: from + k, start, output, metrics }));
+    const [room] = await connection.query<Room>(...chunkSql.grow.with(growthOf([post])));
+    if (room?.from !== from || room.start !== start) throw conflict("the stream has changed meanwhile");
     return true;
   });
 
@@ -138,11 +153,9 @@ const appendVerb: Verb<[Append], boolean> = {
       const { endpointNo, jobId, token } = posts[0] as Append;
       if ((await connection.query(chunkSql.appended, [endpointNo, jobId, token])).length > 0) return [true];
     }
-    if (posts.every(({ chunks }) => bytesOf(chunks) > limits.storedPieceBytes && chunks.length > 1)) {
-      const appended: boolean[] = [];
-      for (const post of posts) appended.push(await appendOneByOne(connection, post));
-      return appended;
-    }
+    const [first] = posts;
+    if (first && posts.length === 1 && first.chunks.length > 1 && bytesOf(first.chunks) > limits.storedPieceBytes)
+      return [await appendOneByOne(connection, first)];
     const pieces = posts.flatMap(({ chunks }, n) => chunks.map((piece, k) => ({ ...piece, n: n + 1, k })));
     const values = {
       ...growthOf(posts),
