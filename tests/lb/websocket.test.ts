@@ -1,7 +1,11 @@
+import { once as connected } from "node:events";
 import { writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "undici";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { limits } from "../../packages/server/src/limits/index.js";
 import { call, startServer, type TestServer, until } from "../harness.js";
 import { type Balanced, exchange, makeBalanced } from "./balanced.js";
 
@@ -43,6 +47,25 @@ describe("a WebSocket", () => {
     await once(socket, "close");
     await until(async () => (await health(endpoint)).jobs.inProgress === 0);
     await until(() => endpoint.notes().some((note) => note.socket === "closed"));
+  });
+
+  it("stays open beside a burst of connections without a key", async (test) => {
+    const socket = open(endpoint);
+    await once(socket, "open");
+    const crowd: Socket[] = [];
+    test.onTestFinished(() => crowd.forEach((each) => void each.destroy()));
+    await sleep(limits.strangerGraceMs); // until it could give way to them
+    const come = () => {
+      const client = connect(server.port, "127.0.0.1").on("error", () => {});
+      crowd.push(client);
+      return Promise.race([connected(client, "connect"), connected(client, "close")]);
+    };
+    await Promise.all(Array.from({ length: limits.strangersMax + 200 }, come));
+    await until(() => crowd.some(({ closed }) => closed)); // those that are too many give way
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+    socket.send("still here");
+    expect((await once(socket, "message")).data).toBe("still here");
+    socket.close();
   });
 
   it("waits for a worker to start", async (test) => {

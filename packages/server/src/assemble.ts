@@ -175,7 +175,8 @@ export async function assemble(config: Config, given: AssembleParts = {}): Promi
 
   const sender = given.sender ?? guardedSender({ allowPrivate: config.webhookPrivate });
   const isOurHost = hostJudge(config.hostNames, config.lbDomain);
-  const gateway = openGateway(parts, { domain: config.lbDomain, isProxyTrusted: config.trustProxy, isOurHost });
+  const ofGateway = { domain: config.lbDomain, isProxyTrusted: config.trustProxy, isOurHost };
+  const gateway = openGateway(parts, { ...ofGateway, connections: door.connections });
   const meter = metrics({
     endpoints: () => registry.endpoints().filter((each) => !isPod(each)),
     tally: parts.tallies.tally,

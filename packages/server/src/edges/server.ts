@@ -27,7 +27,7 @@ import { countBodies, takeText } from "./shared/bodies/bodies.js";
 import { linger } from "./shared/bodies/linger.js";
 import { hasTooManyHeaders, refuseUnread } from "./shared/bodies/refuse-unread.js";
 import type { HostJudge } from "./shared/connections/host-names.js";
-import type { Connections } from "./shared/connections/keep-room.js";
+import { type Connections, tooManyConnections } from "./shared/connections/keep-room.js";
 import { misframed } from "./shared/connections/misframed.js";
 import { isHeldBack } from "./shared/connections/pipelines.js";
 import { laneOf } from "./shared/lanes.js";
@@ -158,11 +158,6 @@ export async function buildHttp(
   await app.ready();
   return app;
 }
-
-const tooManyConnections = () =>
-  new Refusal("UNAVAILABLE", "Too many connections of yours are open: close some, or send requests on fewer.", {
-    retryAfterSeconds: 1,
-  });
 
 async function addRoutes(app: FastifyInstance, parts: HttpParts): Promise<void> {
   const quota = parts.rates && new RequestQuota();

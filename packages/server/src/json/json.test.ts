@@ -5,11 +5,13 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../limits/index.js";
 import { useUpTurn } from "../testing/turns-fixture.js";
+import { turns } from "../turns.js";
 import {
   ArrivingText,
   beginningOf,
   checkBatch,
   checkInput,
+  checkPart,
   checkWord,
   elementsOf,
   jsonOf,
@@ -55,6 +57,16 @@ describe("A checked body", () => {
     const texts = Array.from({ length: 8 }, (_, n) => large(`text ${n} `));
     const all = await Promise.all(texts.map((text) => checkInput(Buffer.from(text))));
     expect(all.map(({ bytes }, at) => bytes.toString() === texts[at])).toEqual(texts.map(() => true));
+  });
+
+  it("is copied in turns with other work if it is a large part of a text that stays in place", async () => {
+    const text = Buffer.from(`[${large("a")}]`);
+    const before = text.toString();
+    const took = vi.spyOn(turns, "take");
+    useUpTurn();
+    const { bytes, scan } = await checkPart(text.subarray(1, -1));
+    expect(took).toHaveBeenCalled();
+    expect([scan.ok, `[${bytes}]` === before, text.toString() === before]).toEqual([true, true, true]);
   });
 
   it("leaves data that shares its memory alone", async () => {

@@ -48,6 +48,10 @@ export const checkWord = (sent: ReceivedText): Promise<Checked> | Checked => che
 export const checkDigested = async (sent: ReceivedText): Promise<Checked & { readonly digest: string }> =>
   (await check(sent, wordBounds, true)) as Checked & { readonly digest: string };
 
+/** The same for a part of a text that stays in place: a large one is copied, in turns with other work. */
+export const checkPart = async (part: Buffer): Promise<Checked> =>
+  check(part.length < limits.jsonThreadBytes ? part : await copyOf(part), wordBounds);
+
 /** The same for an array of results. */
 export const checkBatch = (bytes: Buffer): Promise<Checked> | Checked =>
   check(bytes, { ...wordBounds, elementsMax: limits.doneBatchMax });

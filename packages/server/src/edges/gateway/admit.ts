@@ -14,9 +14,10 @@ export interface GatewayRequest {
   readonly isSocket: boolean;
 }
 
-/** A request that may pass: its endpoint, the hash and the scope of its key, and whether it may pass with another scope. */
+/** A request that may pass: its endpoint, its key's owner, hash and scope, and whether it may pass with another scope. */
 export interface Admitted {
   readonly endpoint: Endpoint;
+  readonly ownerNo: number;
   readonly keyHash: string;
   readonly scope: Scope;
   mayStay(scope: Scope): boolean;
@@ -50,8 +51,9 @@ export async function admit(needs: Access, asked: GatewayRequest): Promise<Admit
 const mayPass = (scope: Scope, { request, endpointId, isSocket }: GatewayRequest): boolean =>
   mayChange(scope, endpointId) || (!isSocket && (request.method === "GET" || request.method === "HEAD"));
 
-const admitted = (endpoint: Endpoint, { hash, scope }: ApiKey, asked: GatewayRequest): Admitted => ({
+const admitted = (endpoint: Endpoint, { ownerNo, hash, scope }: ApiKey, asked: GatewayRequest): Admitted => ({
   endpoint,
+  ownerNo,
   keyHash: hash,
   scope,
   mayStay: (present) => maySee(present, endpoint.id) && mayPass(present, asked),

@@ -11,6 +11,7 @@ import { findWorker } from "../../operations/workers/find-worker.js";
 import { noteServed } from "../../operations/workers/hear-health.js";
 import { readAway } from "../shared/bodies/linger.js";
 import { readWhole } from "../shared/bodies/read-whole.js";
+import { type Connections, tooManyConnections } from "../shared/connections/keep-room.js";
 import { sendPlainRefusal } from "../shared/replies/plain-refusal.js";
 import { asRefusal, requestIdOf } from "../shared/replies/replies.js";
 import { type Admitted, admit, admitAtOnce } from "./admit.js";
@@ -22,7 +23,7 @@ import { passOn } from "./pass-on.js";
 import type { Target } from "./target.js";
 import { Tries } from "./tries.js";
 import { type Asking, tunnel } from "./tunnel.js";
-import { Declined, failure, type Verdict, verdictOf } from "./verdict.js";
+import { clientHasGone, Declined, failure, type Verdict, verdictOf } from "./verdict.js";
 
 export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock" | "here" | "emit" | "heldCalls"> & {
   readonly dialler: Dialler;
@@ -30,6 +31,7 @@ export type Calling = Needs<"registry" | "vault" | "draining" | "gate" | "clock"
   readonly marks: Marks;
   /** Connections to other servers. */
   readonly agent: Agent;
+  readonly connections: Connections | undefined;
 };
 
 const route = "/lb/:endpointId/*";
@@ -121,6 +123,10 @@ export class Call {
   #enter(endpoint: Endpoint, admitted?: Admitted): void {
     const request = this.#request;
     if (this.#reply.destroyed || request.socket.destroyed) return; // the client went away while its key was looked up
+    if (this.#needs.connections?.know(request.socket, (admitted ?? endpoint).ownerNo) === false) {
+      this.refuse(tooManyConnections());
+      return;
+    }
     this.#endpoint = endpoint;
     if (admitted) {
       this.#scope = admitted.scope;
@@ -230,10 +236,7 @@ export class Call {
   }
 
   #passedOn(server: OtherServer, outcome: Outcome): void {
-    if (outcome.kind !== "unanswered") {
-      this.#end(outcome.kind === "gone" && !this.#reply.headersSent);
-      return;
-    }
+    if (outcome.kind !== "unanswered") return void this.#end(outcome.kind === "gone" && !this.#reply.headersSent);
     const { gate } = this.#needs;
     const { error } = outcome;
     const verdict = verdictOf(error);
@@ -247,10 +250,7 @@ export class Call {
   #over(seat: Seat, outcome: Outcome): void {
     const { gate, registry, emit } = this.#needs;
     const { row } = seat.worker;
-    if (outcome.kind === "unanswered") {
-      this.#unanswered(seat, outcome.error);
-      return;
-    }
+    if (outcome.kind === "unanswered") return void this.#unanswered(seat, outcome.error);
     // a client may leave a stream at any time, but a request whose client left before the reply began was not served
     const isUnserved = outcome.kind === "gone" && !this.#reply.headersSent;
     gate.release(seat, this.#isSocket, outcome.kind === "broken" || isUnserved ? "failed" : "completed");
@@ -295,6 +295,3 @@ export class Call {
     this.#needs.emit({ type: "request.served", route, method: this.#request.method ?? "", status, durationMs });
   }
 }
-
-/** The status in metrics if the client left before its reply, as in proxies' logs. */
-const clientHasGone = 499;

@@ -57,6 +57,22 @@ async function upgraded(empty: number): Promise<string> {
   return text(socket);
 }
 
+it("A request of an owner who has too many connections is refused, a WebSocket's included", async () => {
+  const full = openGateway(scene.parts, {
+    domain: undefined,
+    isProxyTrusted: false,
+    connections: { know: (_, ownerNo) => ownerNo !== endpoint.ownerNo },
+  });
+  const crowded = await openHttp(scene, { gateway: full });
+  expect((await crowded.get(`/lb/${endpoint.id}/`)).status).toBe(503);
+  const socket = connect(crowded.port, "127.0.0.1");
+  const upgrade = `host: a\r\nauthorization: ${scene.key}\r\nconnection: upgrade\r\nupgrade: websocket\r\n`;
+  socket.write(`GET /lb/${endpoint.id}/ HTTP/1.1\r\n${upgrade}\r\n`);
+  expect(await text(socket)).toMatch(/^HTTP\/1.1 503 [\s\S]*Too many connections of yours are open/);
+  await full.close();
+  await crowded.close();
+});
+
 describe("A request for a WebSocket", () => {
   it("with too many headers is refused before they are parsed", async () => {
     expect(await upgraded(limits.headersMax)).toMatch(/^HTTP\/1.1 431 /);

@@ -11,6 +11,7 @@ import type { Needs } from "../../operations/needs.js";
 import { turns } from "../../turns.js";
 import { hasTooManyHeaders, refuseUnread } from "../shared/bodies/refuse-unread.js";
 import type { HostJudge } from "../shared/connections/host-names.js";
+import type { Connections } from "../shared/connections/keep-room.js";
 import { misframed } from "../shared/connections/misframed.js";
 import { laneOf } from "../shared/lanes.js";
 import { Ahead } from "./ahead.js";
@@ -27,6 +28,8 @@ export interface GatewayOptions {
   readonly isProxyTrusted: boolean;
   /** Whether a request's Host is ours; if absent, every Host is. */
   readonly isOurHost?: HostJudge;
+  /** Counts connections, WebSockets' included, as their owners'. */
+  readonly connections?: Connections;
 }
 
 /** Serves requests for workers' own HTTP servers. */
@@ -47,13 +50,14 @@ export interface Gateway {
  * here.
  */
 export function openGateway(
-  needs: Omit<Calling, "dialler" | "isProxyTrusted" | "marks" | "agent"> & Needs<"ids">,
+  needs: Omit<Calling, "dialler" | "isProxyTrusted" | "marks" | "agent" | "connections"> & Needs<"ids">,
   options: GatewayOptions,
 ): Gateway {
   const dialler = new Dialler(needs.here);
   const agent = new Agent({ keepAlive: true, scheduling: "lifo", timeout: limits.gateIdleMs });
   const marks = new Marks(needs);
-  const calling: Calling = { ...needs, dialler, isProxyTrusted: options.isProxyTrusted, marks, agent };
+  const { isProxyTrusted, connections } = options;
+  const calling: Calling = { ...needs, dialler, isProxyTrusted, marks, agent, connections };
   const domain = options.domain?.toLowerCase();
   const sockets = new Set<Duplex>();
 

@@ -48,3 +48,6 @@ export function failure(verdict: Verdict): Refusal {
   const advice = "it is not known whether the request was carried out.";
   return new Refusal("WORKER_FAILED", `The worker was lost before it replied; ${advice}`);
 }
+
+/** The status in metrics if the client left before its reply, as in proxies' logs. */
+export const clientHasGone = 499;

@@ -26,6 +26,7 @@ import { ignoredInputs } from "./ignored.js";
 import { Answer, jsonPieces } from "./resolvers/answer.js";
 import { type Context, Seen } from "./resolvers/context.js";
 import { resolvers } from "./resolvers/index.js";
+import { countIntrospection } from "./resolvers/introspection.js";
 import { schema } from "./schema/index.js";
 import { misfit, withoutValues } from "./variables.js";
 
@@ -40,6 +41,8 @@ interface Call {
   readonly variables: Record<string, unknown>;
   readonly operationName: string | undefined;
 }
+
+countIntrospection();
 
 const wentWrong = "Something went wrong on our side; the server's log says what.";
 
@@ -146,7 +149,8 @@ async function answer(parts: Context["parts"], request: FastifyRequest, reply: F
     hideSuggestions: true,
     options: { maxCoercionErrors: 1 }, // each message holds the whole value
   };
-  const result = await Promise.resolve(execute(asked)).catch((error: unknown) => {
+  // it may throw at once: nothing about the schema is waited for
+  const result = await (async () => execute(asked))().catch((error: unknown) => {
     throw signal.aborted ? signal.reason : error;
   });
   await made.hasRoom();

@@ -6,6 +6,7 @@ import {
   type Checked,
   checkBatch,
   checkDigested,
+  checkPart,
   checkWord,
   jsonOf,
   memberOf,
@@ -59,7 +60,7 @@ export async function finishJobs(needs: Finishing, worker: LiveWorker, word: Buf
   const batch = word && (await checkBatch(word));
   if (!batch?.scan.ok) return;
   const one = async ({ start, end }: Span) => {
-    const entry = await checkWord(batch.bytes.subarray(start, end));
+    const entry = await checkPart(batch.bytes.subarray(start, end));
     const id = idOf(entry);
     if (id !== undefined) await conclude(needs, worker, id, entry, end - start);
   };

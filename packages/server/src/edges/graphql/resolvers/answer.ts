@@ -18,6 +18,7 @@ export class Answer {
   #room: Promise<void> | undefined;
   #entries = 0;
   #bytes = 0;
+  #introspected = 0;
 
   constructor(takeRoom: (bytes: number) => Promise<void>) {
     this.#takeRoom = takeRoom;
@@ -32,6 +33,13 @@ export class Answer {
     const bytes = leafBytes + (typeof value === "string" ? value.length : 0);
     this.#bytes += bytes;
     if (this.#bytes > limits.graphqlBytesMax) this.#refuse(tooLong());
+  }
+
+  /** Counts a field's value that tells of the schema, all of which are made in one turn. */
+  addIntrospected(value: unknown): void {
+    this.#introspected++;
+    if (this.#introspected > limits.graphqlIntrospectedMax) this.#refuse(tooManyIntrospected());
+    this.add(value);
   }
 
   /** A list whose entries are made a few per turn of the event loop. */
@@ -74,6 +82,10 @@ export class Answer {
 
 const tooMany = () =>
   invalid(`The query lists more than ${limits.graphqlEntriesMax} entries: ask for one list at a time.`);
+const tooManyIntrospected = () =>
+  invalid(
+    `The query asks for more than ${limits.graphqlIntrospectedMax} values about the schema: ask for each type once, with fewer fields.`,
+  );
 const tooLong = () =>
   invalid(`The answer is longer than ${limits.graphqlBytesMax} bytes: ask for fewer fields or one list at a time.`);
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { realTime } from "../../../clock.js";
+import { Refusal } from "../../../errors.js";
 import { limits } from "../../../limits/index.js";
 
 /** The connections of a server, of which each kind has a bounded share. */
@@ -125,3 +126,8 @@ export function keepRoom(server: Server, most: number): Connections {
     },
   };
 }
+
+export const tooManyConnections = (): Refusal =>
+  new Refusal("UNAVAILABLE", "Too many connections of yours are open: close some, or send requests on fewer.", {
+    retryAfterSeconds: 1,
+  });
