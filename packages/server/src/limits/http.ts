@@ -30,6 +30,7 @@ export const http = {
   requestTimeoutMs: 5 * minute,
   keepAliveMs: 75 * second,
   acceptors: 32, // sockets that listen on the port: as many connections are accepted in one round of the event loop
+  resetsServedPerSecond: 200, // connections that were reset before they were accepted: each takes a tenth of a millisecond
   acceptBacklog: 4_096, // connections that wait at each of them; the system may allow fewer
   connectionsMax: 20_000,
   strangersMax: 500, // connections without an accepted key; each may send 64 KB at once, and all of them close at once

@@ -109,10 +109,11 @@ describe("job-done and job-stream", () => {
     expect(await scene.state(endpoint, id)).toBe("FAILED");
   });
 
-  it.each([
-    ["small", "a"],
-    ["large", "a".repeat(limits.bodyBytesSmall)],
-  ])("keep equal chunks, but drop a repeat after a reply that could not be written: %s", async (_, output) => {
+  it("keep equal chunks, but drop a repeat after a reply that could not be written", async () => {
+    for (const output of ["a", "a".repeat(limits.bodyBytesSmall)]) await keepEqual(output);
+  });
+
+  async function keepEqual(output: string): Promise<void> {
     const id = await scene.running(endpoint, worker);
     const path = `/v2/${endpoint.id}/job-stream/${worker.row.id}/${id}`;
     const chunk = (to: Http, signal?: AbortSignal) =>
@@ -136,7 +137,7 @@ describe("job-done and job-stream", () => {
     await done(id, { output: [] });
     const { json } = await http.get(`/v2/${endpoint.id}/stream/${id}`);
     expect(json.map((sent: { output: string }) => sent.output === output)).toEqual([true, true, true]);
-  });
+  }
 
   it("read JSON under the content type that stock workers send", async () => {
     const id = await scene.running(endpoint, worker);

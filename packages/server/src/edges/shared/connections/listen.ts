@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { realTime } from "../../../clock.js";
 import { limits } from "../../../limits/index.js";
 
 export interface Listening {
@@ -24,9 +25,10 @@ export async function listen(server: HttpServer, host: string, port: number): Pr
   await open(probe, { host, port });
   const chosen = portOf(probe);
   await closed(probe);
+  const mayServe = perSecond(limits.resetsServedPerSecond);
   const acceptors = Array.from({ length: limits.acceptors - 1 }, () =>
     createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      if (isReset(socket)) socket.destroy();
+      if (isReset(socket) && !mayServe()) socket.destroy();
       else server.emit("connection", socket);
     }),
   );
@@ -41,11 +43,24 @@ export async function listen(server: HttpServer, host: string, port: number): Pr
 }
 
 /**
- * Whether a client reset its connection while it waited to be accepted. Nobody would get a reply, and an error with its
- * stack costs more than everything else that is done for a connection: during a flood of resets, new connections waited
- * for seconds.
+ * Whether a client reset its connection while it waited to be accepted. What it had sent can still be read, and may be a
+ * job or a result.
  */
 const isReset = (socket: Socket): boolean => socket.remoteAddress === undefined;
+
+/**
+ * Allows a number of calls a second. Nobody gets the reply on a connection that was reset, and the error that its end is,
+ * with a stack, costs more than the rest: during a flood of them, new connections of others waited for seconds.
+ */
+function perSecond(most: number): () => boolean {
+  let [beganAt, count] = [0, 0];
+  return () => {
+    const now = realTime.monotonicMs();
+    if (now >= beganAt + 1_000) [beganAt, count] = [now, 0];
+    count++;
+    return count <= most;
+  };
+}
 
 async function open(server: Server, where: { host: string; port: number; reusePort?: true }): Promise<void> {
   server.listen({ ...where, backlog: limits.acceptBacklog });
