@@ -94,6 +94,27 @@ describe("A log that is followed", () => {
     reader.leave();
   });
 
+  it.each(["", "&tail=1"])(
+    "of an endpoint brings a line printed while the other workers' were read%s",
+    async (more) => {
+      const other = await running(endpoint);
+      const logs = scene.provider.logs.bind(scene.provider);
+      let isPrinted = false;
+      vi.spyOn(scene.provider, "logs").mockImplementation((id, ...rest) => {
+        if (id === other.row.id && !isPrinted) {
+          isPrinted = true;
+          say("1", scene.clock.now() + 1);
+          say("2", scene.clock.now() + 2, other);
+        }
+        return logs(id, ...rest);
+      });
+      const reader = await follow(ofEndpoint(`?follow=true${more}`));
+      await reader.until(2);
+      expect(reader.texts().sort()).toEqual(["1", "2"]);
+      reader.leave();
+    },
+  );
+
   it("of an endpoint brings its workers' lines in the order of their times, whichever arrives first", async () => {
     const other = await running(endpoint);
     say("1");
@@ -163,6 +184,7 @@ describe("A log that is followed", () => {
     const other = await running(endpoint);
     say("old", now, other);
     for (const n of [1, 2]) say(`${n}`, now + n * 1_000);
+    await scene.advance(2_500);
     const reader = await follow(ofEndpoint("?follow=true&tail=2"));
     await scene.until(() => scene.provider.followers === 2);
     say("3", now + 3_000, other);

@@ -11,6 +11,7 @@ import {
   type LinePosition,
   type LogAsk,
   type Logged,
+  type LogPage,
   type LogParts,
   readable,
   type ShownLine,
@@ -22,18 +23,28 @@ export type LogEvent =
   | { readonly kind: "lines"; readonly lines: readonly ShownLine[] }
   | { readonly kind: "note"; readonly text: string };
 
-/** The positions of the lines that a follower was shown first. */
+/** What of a log its follower was shown first. */
 export interface Shown {
+  /** All that is older was shown or left out; undefined if nothing was left out. */
   readonly first: LinePosition | undefined;
   /** The last line of each worker, by its id. */
   readonly lasts: ReadonlyMap<string, LinePosition>;
 }
 
-/** Where lines are: no more of them is kept while a log is followed. */
-export function positionsOf(lines: readonly LinePosition[]): Shown {
+/**
+ * Where the lines of a page are: no more of them is kept while a log is followed. `begunUs` is when the first log was read:
+ * a worker may have printed since, after its own was read and before the page's first line.
+ */
+export function positionsOf(
+  { lines, isCut }: Omit<LogPage, "lines"> & { lines: readonly LinePosition[] },
+  begunUs: number,
+): Shown {
   const position = ({ atUs, workerId }: LinePosition): LinePosition => ({ atUs, workerId });
-  const first = lines[0];
-  return { first: first && position(first), lasts: new Map(lines.map((line) => [line.workerId, position(line)])) };
+  const [oldest] = [...lines.slice(0, 1), { atUs: begunUs, workerId: "" }].sort(byPlace);
+  return {
+    first: isCut && oldest ? position(oldest) : undefined,
+    lasts: new Map(lines.map((line) => [line.workerId, position(line)])),
+  };
 }
 
 /**
@@ -152,7 +163,6 @@ class Gathering {
   begin({ first, lasts }: Shown): void {
     for (const worker of this.#inReach(workersWithLogs(this.#needs, this.#endpoint))) {
       this.#joined.add(worker.row.no);
-      // for a worker without a line here, all that is older than the lines shown was left out
       const after = lasts.get(worker.row.id) ?? first ?? this.#ask.after;
       if (worker.row.endedAt === undefined) this.#follow(worker, { ...this.#ask, after });
     }

@@ -12,6 +12,8 @@ export type { Logged, ShownLine } from "./mask.js";
 export interface LogPage {
   readonly lines: readonly ShownLine[];
   readonly note?: string | undefined;
+  /** Whether older lines were left out. */
+  readonly isCut?: boolean;
 }
 
 export interface LogParts extends Needs<"registry" | "reader" | "secrets" | "vault" | "clock"> {
@@ -71,18 +73,22 @@ export async function readEndpointLog(
   const inReach = workers.filter(({ row }) => needs.readsLogs(row.hostNo));
   let lines: ShownLine[] = [];
   const unread: string[] = [];
+  let isCut = false;
   for (const worker of inReach) {
     const isFull = lines.length > 0 && lines.length >= ask.tail;
+    isCut ||= isFull || isSpent(ask);
     if (isFull && endedLongBefore(worker, lines[0])) break; // and so did the workers after it
     if (isSpent(ask)) break;
     try {
       const more = await linesOf(needs, worker, ask, signal);
-      lines = lastOf([...lines, ...more].sort(byPlace), ask.tail);
+      const all = [...lines, ...more].sort(byPlace);
+      lines = lastOf(all, ask.tail);
+      isCut ||= more.length >= ask.tail || lines.length < all.length;
     } catch (error) {
       unread.push(error instanceof Error ? error.message : String(error));
     }
   }
-  return { lines, note: missing(workers.length - inReach.length, unread, isSpent(ask)) };
+  return { lines, note: missing(workers.length - inReach.length, unread, isSpent(ask)), isCut };
 }
 
 const isSpent = ({ search }: LogAsk): boolean => search !== undefined && search.bytesLeft <= 0;

@@ -110,18 +110,20 @@ async function showFirst(
   write: (event: LogEvent) => Promise<void>,
   signal: AbortSignal,
 ): Promise<Shown> {
-  if (ask.tail === 0 && !ask.after) return positionsOf([]);
+  const begunUs = parts.clock.now() * 1_000;
+  if (ask.tail === 0 && !ask.after) return positionsOf({ lines: [] }, begunUs);
   const share = await parts.streamShares.ask(caller.ownerNo, limits.logReplyBytesMax, signal);
   if (!share) throw noRoom();
   try {
-    const { lines, note } = await pagesOfLogs.do(
+    const page = await pagesOfLogs.do(
       caller.ownerNo,
       async (): Promise<LogPage> => (signal.aborted ? { lines: [] } : log.read(ask, signal)),
     );
+    const { lines, note } = page;
     share.keep(lines.reduce((sum, { text }) => sum + 2 * text.length, 0));
     if (note !== undefined) await write({ kind: "note", text: note });
     if (lines.length > 0) await write({ kind: "lines", lines });
-    return positionsOf(lines);
+    return positionsOf(page, begunUs);
   } finally {
     share.release();
   }
