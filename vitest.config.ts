@@ -74,7 +74,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } }, // on a busy machine much takes long
     pool: "forks",
-    execArgv: ["--max-semi-space-size=32"], // MiB; a third of the tests' time was the collection of short-lived objects
     globalSetup: "scripts/tests/homes.mjs",
     sequence: { sequencer: LongestFirst },
     projects: [
