@@ -106,6 +106,55 @@ describe("Turns of the event loop", () => {
     expect(done).toEqual(["a1", "b", "c", "a2", "b", "a1", "a2", "a1"]);
   });
 
+  it("give owners the same time, however many pieces their work has", async () => {
+    const { turns, work } = open();
+    turns.take(["x"]);
+    work(10);
+    const done: string[] = [];
+    const pieces = [
+      ...Array<number>(12)
+        .fill(1)
+        .map((ms) => ["short", ms] as const),
+      ["long", 4],
+      ["long", 4],
+    ] as const;
+    await turnsOf((ended) => {
+      pieces.forEach(([who, ms], n) => {
+        turns.wait([who], () => {
+          done.push(who);
+          work(ms);
+          ended(n);
+        });
+      });
+    }, pieces.length);
+    const short = (count: number) => Array<string>(count).fill("short");
+    expect(done).toEqual([...short(1), "long", ...short(3), "long", ...short(8)]);
+  });
+
+  it("count from now for an owner who comes later: nobody saves up time, nobody pays for it", async () => {
+    const { turns, work } = open();
+    turns.take(["x"]);
+    work(10);
+    const done: string[] = [];
+    let left = 24;
+    const act = (who: string, ms: number, follow = () => {}) =>
+      turns.wait([who], () => {
+        done.push(who);
+        work(ms);
+        follow();
+        left--;
+      });
+    const come = () => {
+      for (let n = 0; n < 3; n++) act("b", 1);
+    };
+    for (let n = 0; n < 20; n++) act("a", 1, n === 9 ? come : undefined);
+    act("c", 8);
+    while (left > 0) await turn();
+    const later = done.slice(done.indexOf("b"));
+    expect(later.slice(0, 6).sort()).toEqual(["a", "a", "a", "b", "b", "b"]);
+    expect(done.indexOf("c")).toBe(1);
+  });
+
   it("let a lane rest for as long as its work took, if that was longer than a turn; others go on", async () => {
     const { turns, work, rests } = open();
     turns.take(["x"]);

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { realTime, type Timer } from "./clock.js";
 import { limits } from "./limits/index.js";
 
-/** The owner and the resource that work belongs to. Owners take turns, and so do an owner's resources. */
+/** The owner and the resource that work belongs to. Owners share the time, and an owner's resources take turns. */
 export type Lane = readonly [who: string | number, what?: string | number];
 
 type Work = () => void;
@@ -12,38 +12,72 @@ interface Waiting {
   readonly work: Work[];
 }
 
-/** Work that waits, handed out in turn by lane. A lane whose work took long rests, so that others get their turns. */
+interface Owner {
+  readonly lanes: Map<string | number, Waiting>;
+  /** The time that its work took, in milliseconds, beginning with what others had when it came. */
+  hadMs: number;
+}
+
+/** Work whose turn it is. */
+interface Next {
+  readonly who: string | number;
+  readonly key: string;
+  readonly work: Work;
+}
+
+/**
+ * Work that waits. Next comes the owner who has had the least time, and who comes anew has had as much as the one whose
+ * turn it is: a thousand short steps of one delay another no longer than ten long ones, and nobody saves up time. The
+ * lanes of an owner take turns. A lane whose work took long rests, so that others get their turns.
+ */
 class Lanes {
-  readonly #byWho = new Map<string | number, Map<string | number, Waiting>>();
+  /** Also those that have nothing waiting, but have had more than others. */
+  readonly #owners = new Map<string | number, Owner>();
+  #waiting = 0;
+  /** What the owner had had whose turn came last. */
+  #hadMs = 0;
   /** Until when lanes rest, by their keys. */
   readonly #rests = new Map<string, number>();
 
   get isEmpty(): boolean {
-    return this.#byWho.size === 0;
+    return this.#waiting === 0;
   }
 
   add([who, what = ""]: Lane, work: Work): void {
-    const lanes = this.#byWho.get(who) ?? new Map<string | number, Waiting>();
-    this.#byWho.set(who, lanes);
-    const lane = lanes.get(what);
+    this.#waiting++;
+    const owner = this.#owners.get(who) ?? { lanes: new Map<string | number, Waiting>(), hadMs: this.#hadMs };
+    this.#owners.set(who, owner);
+    if (owner.lanes.size === 0) owner.hadMs = Math.max(owner.hadMs, this.#hadMs);
+    const lane = owner.lanes.get(what);
     if (lane) lane.work.push(work);
-    else lanes.set(what, { key: `${who} ${what}`, work: [work] });
+    else owner.lanes.set(what, { key: `${who} ${what}`, work: [work] });
   }
 
-  /** The next work, and its lane's key; undefined if all lanes rest. */
-  next(now: number): { readonly key: string; readonly work: Work } | undefined {
-    for (const [who, lanes] of this.#byWho) {
-      for (const [what, lane] of lanes) {
-        if (this.#isResting(lane.key, now)) continue;
-        this.#byWho.delete(who);
-        lanes.delete(what);
-        const work = lane.work.shift() as Work;
-        if (lane.work.length > 0) lanes.set(what, lane); // now the last
-        if (lanes.size > 0) this.#byWho.set(who, lanes);
-        return { key: lane.key, work };
-      }
+  /** The next work; undefined if all lanes rest. */
+  next(now: number): Next | undefined {
+    let first: readonly [who: string | number, owner: Owner, lane: readonly [string | number, Waiting]] | undefined;
+    for (const [who, owner] of this.#owners) {
+      if (owner.lanes.size === 0 && owner.hadMs <= this.#hadMs) this.#owners.delete(who);
+      if (first && owner.hadMs >= first[1].hadMs) continue;
+      const lane = this.#firstOf(owner, now);
+      if (lane) first = [who, owner, lane];
     }
-    return undefined;
+    if (!first) return undefined;
+    const [who, owner, [what, lane]] = first;
+    this.#hadMs = Math.max(owner.hadMs, this.#hadMs);
+    const work = lane.work.shift() as Work;
+    this.#owners.delete(who);
+    owner.lanes.delete(what);
+    if (lane.work.length > 0) owner.lanes.set(what, lane); // now the last
+    if (--this.#waiting > 0) this.#owners.set(who, owner);
+    else this.#owners.clear(); // whoever comes next begins at once
+    return { who, key: lane.key, work };
+  }
+
+  /** Counts the time that an owner's work took. */
+  spend(who: string | number, ms: number): void {
+    const owner = this.#owners.get(who);
+    if (owner) owner.hadMs += ms;
   }
 
   rest(key: string, until: number): void {
@@ -56,8 +90,9 @@ class Lanes {
     return this.#rests.size === 0 ? now : Math.min(...this.#rests.values());
   }
 
-  #isResting(key: string, now: number): boolean {
-    return (this.#rests.get(key) ?? 0) > now;
+  #firstOf({ lanes }: Owner, now: number): readonly [string | number, Waiting] | undefined {
+    for (const lane of lanes) if ((this.#rests.get(lane[1].key) ?? 0) <= now) return lane;
+    return undefined;
   }
 }
 
@@ -141,12 +176,13 @@ export class Turns {
       return;
     }
     next.work();
-    queueMicrotask(() => process.nextTick(this.#goOn, next.key, beganAt));
+    queueMicrotask(() => process.nextTick(this.#goOn, next, beganAt));
   }
 
-  readonly #goOn = (key: string, beganAt: number): void => {
+  readonly #goOn = ({ who, key }: Next, beganAt: number): void => {
     const now = this.#now();
     const took = now - beganAt;
+    this.#waiting.spend(who, took);
     if (took > this.#ms) this.#waiting.rest(key, now + Math.min(took, limits.turnRestMsMax));
     if (!this.#waiting.isEmpty && now < this.#endsAt) this.#doNext();
   };

@@ -47,15 +47,42 @@ describe("Requests on many connections", () => {
       connect({ port: door.port, host: "127.0.0.1", localAddress }).on("error", () => {});
     const many = Array.from({ length: 100 }, () => open("127.0.0.2"));
     const one = open("127.0.0.3");
+    let accepted = 0;
+    door.server.on("connection", () => accepted++);
     onTestFinished(async () => {
       for (const socket of [one, ...many]) socket.destroy();
       await door.close();
     });
-    await Promise.all([one, ...many].map((socket) => once(socket, "connect")));
+    await expect.poll(() => accepted, { timeout: 10_000 }).toBe(101);
     for (const socket of many) socket.write(get(1));
     one.write(get(2));
     await expect.poll(() => served.length, { timeout: 10_000 }).toBe(101);
     expect(served.indexOf("/2")).toBeLessThan(30);
+  });
+
+  it("that have just come begin before the bodies of others are read", async () => {
+    const door = await openDoor("127.0.0.1", 0);
+    const events: string[] = [];
+    door.take((request, reply) => {
+      events.push("begun");
+      request.once("data", () => {
+        events.push("body");
+        for (const until = performance.now() + 2; performance.now() < until; ); // two milliseconds of work
+        reply.end("<>");
+      });
+    });
+    const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
+    onTestFinished(async () => {
+      for (const socket of sockets) socket.destroy();
+      await door.close();
+    });
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    const head = (pad: string) => `POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 4000\r\nx-pad: ${pad}\r\n\r\n`;
+    const slice = head("x".repeat(limits.headSliceBytes - head("").length));
+    for (const socket of sockets) socket.write(slice + "x".repeat(4000));
+    await expect.poll(() => events.length, { timeout: 10_000 }).toBe(200);
+    const before = events.slice(0, events.lastIndexOf("begun"));
+    expect(before.filter((event) => event === "body").length).toBeLessThan(50);
   });
 
   it("at one moment are parsed in turns, each connection in its own", async () => {

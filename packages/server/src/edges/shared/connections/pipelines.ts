@@ -199,7 +199,7 @@ class Pipeline {
     let hasRoom = true;
     joinPieces();
     try {
-      while (this.#unparsed !== undefined && this.#mayParse()) this.#parseSlice(this.#unparsed);
+      while (this.#unparsed !== undefined && !this.#waitsForTurn && this.#mayParse()) this.#parseSlice(this.#unparsed);
     } finally {
       hasRoom = handOverPieces();
     }
@@ -224,6 +224,7 @@ class Pipeline {
     const slice = unparsed.subarray(0, isInBody ? limits.bodySliceBytes : limits.headSliceBytes);
     this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
     this.#parse.call(this.#socket, slice);
+    if (!isInBody && this.#isInBody && this.#unparsed !== undefined && turns.isOver) this.#waitForTurn();
     const pieces = piecesParsed() - piecesBefore;
     // Node drops the pieces of a body whose reply has ended before they are counted: they count by the time they took
     if (isInBody) spendPieces(pieces || Math.ceil((realTime.monotonicMs() - beganAt) * limits.droppedPiecesPerMs));
