@@ -82,10 +82,12 @@ export default defineConfig({
         test: {
           name: "packages",
           include: ["packages/*/src/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...inProcess],
+          exclude: ["**/node_modules/**", ...firstOfAll, ...inProcess],
+          ...shared,
           ...beside,
         },
       },
+      { extends: true, test: { name: "own process", include: firstOfAll, ...beside } },
       { extends: true, test: { name: "in process", include: inProcess, ...shared, ...beside } },
       {
         extends: true,

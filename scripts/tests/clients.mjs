@@ -7,14 +7,17 @@ import { cache, locked, readText, run, SetUpFailure } from "../set-up.mjs";
 
 const venv = join(cache, "venv");
 const newerVenv = join(cache, "newer-venv");
+const machineVenv = join(cache, "machine-venv");
 const npmFolder = join(cache, "clients");
 
 /** The clients, by the need of the tests that speak to them. */
 const clients = {
-  // the stock Python SDKs, against which compatibility is tested, and the fuzzer of the OpenAPI documents
-  python: pythonClients(venv, ["runpod==1.12.0", "openai==3.54.0", "schemathesis==4.32.5"]),
+  // the stock Python SDKs, against which compatibility is tested
+  python: pythonClients(venv, ["runpod==1.12.0", "openai==3.54.0"]),
   // what does not go together with those
-  newerPython: pythonClients(newerVenv, ["runpod==2.0.0rc2", "runpod-flash==1.21.0", "langchain-runpod==0.2.0"]),
+  newerPython: pythonClients(newerVenv, ["runpod==2.0.0rc2", "runpod-flash==1.21.0"]),
+  // what only `test:machine` speaks to: the fuzzer of the OpenAPI documents, and LangChain
+  machinePython: pythonClients(machineVenv, ["schemathesis==4.32.5", "langchain-runpod==0.2.0"]),
   // programs of their own, apart from the packages of this repository
   clients: npmClients([
     ...["@runpod/mcp-server@4.0.0", "mcp-server-3@npm:@runpod/mcp-server@3.4.0"],
@@ -26,6 +29,7 @@ const clients = {
 export const clientsEnv = {
   MILLRACE_TEST_VENV: venv,
   MILLRACE_TEST_NEWER_VENV: newerVenv,
+  MILLRACE_TEST_MACHINE_VENV: machineVenv,
   MILLRACE_TEST_CLIENTS: npmFolder,
 };
 

@@ -15,8 +15,9 @@ const python = [
  */
 export const needs = {
   python,
-  /** Clients in an environment of their own. */
+  /** Clients in environments of their own. */
   newerPython: python,
+  machinePython: python,
   postgres: [{ probe: ["sh", "-c", "ls /usr/lib/postgresql/*/bin/initdb"], debian: "postgresql" }],
   compiler: [
     {
@@ -73,7 +74,8 @@ const needOf = {
   "scripts/kubernetes/cluster.mjs": "kubernetes",
   "tests/compat/stock.ts": "python",
   "tests/compat/newer-python.ts": "newerPython",
-  "tests/fuzz/schemathesis.ts": "python",
+  "tests/compat/queue-clients.test.ts": "machinePython",
+  "tests/fuzz/schemathesis.ts": "machinePython",
   "tests/compat/npm-clients.ts": "clients",
   "tests/faults/scene.ts": "python",
   "tests/docker/python.test.ts": "python",

@@ -5,11 +5,17 @@ import { promisify } from "node:util";
 import { root } from "../harness.js";
 
 /** The interpreter of the Python environment with version 2 of the stock package and with flash. */
-export function newerPython(): string {
-  const dir = process.env.MILLRACE_TEST_NEWER_VENV ?? join(root, ".cache/newer-venv");
+export const newerPython = (): string => interpreter("MILLRACE_TEST_NEWER_VENV", "newer-venv", "runpod 2");
+
+/** The interpreter of the Python environment with LangChain. */
+export const pythonWithLangChain = (): string =>
+  interpreter("MILLRACE_TEST_MACHINE_VENV", "machine-venv", "langchain-runpod");
+
+function interpreter(variable: string, usual: string, what: string): string {
+  const dir = process.env[variable] ?? join(root, ".cache", usual);
   const path = join(dir, "bin/python");
   if (existsSync(path)) return path;
-  throw new Error(`There is no Python environment in ${dir}: set MILLRACE_TEST_NEWER_VENV to one with runpod 2.`);
+  throw new Error(`There is no Python environment in ${dir}: set ${variable} to one with ${what}.`);
 }
 
 /** Runs a script of `tests/compat/scripts`; resolves with the JSON of its last line. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../harness.js";
 import type { ClientTable } from "./client-table.js";
-import { newerPython, runScript } from "./newer-python.js";
+import { pythonWithLangChain, runScript } from "./newer-python.js";
 import { clientPackage } from "./npm-clients.js";
 import { baseUrl, model, openAiClient, speakingEndpoint } from "./openai.js";
 import { expectOutcomes, type Finding } from "./outcomes.js";
@@ -183,7 +183,7 @@ describe("Each call of", () => {
   });
 
   it("LangChain's models", async () => {
-    const found = await runScript(newerPython(), "langchain_client", {
+    const found = await runScript(pythonWithLangChain(), "langchain_client", {
       env: { CLIENT_KEY: server.key, BASE: `${server.url}/sdk/v2` },
       words: [media.id],
     });

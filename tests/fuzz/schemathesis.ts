@@ -42,9 +42,9 @@ export interface Verdict {
 }
 
 function program(): string {
-  const path = join(process.env.MILLRACE_TEST_VENV ?? join(root, ".cache/venv"), "bin/schemathesis");
+  const path = join(process.env.MILLRACE_TEST_MACHINE_VENV ?? join(root, ".cache/machine-venv"), "bin/schemathesis");
   if (existsSync(path)) return path;
-  throw new Error(`There is no ${path}: set MILLRACE_TEST_VENV to a Python environment with schemathesis.`);
+  throw new Error(`There is no ${path}: set MILLRACE_TEST_MACHINE_VENV to a Python environment with schemathesis.`);
 }
 
 /** What only one kind of document needs: hooks of its own, and checks of it that do not hold here. */
