@@ -66,7 +66,7 @@ class LongestFirst extends BaseSequencer {
 /** A few processes that last run one file after the other: most of many files' time was the start of their process. */
 const shared = { isolate: false, restoreMocks: true, unstubEnvs: true }; // so that no file sees the spies of another
 
-const beside = { maxWorkers: 4, sequence: { groupOrder: 0 } }; // on two cores: most of them wait most of their time
+const beside = { maxWorkers: 5, sequence: { groupOrder: 0 } }; // on two cores: most of them wait most of their time
 
 export default defineConfig({
   test: {
