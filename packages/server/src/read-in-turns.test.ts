@@ -21,6 +21,15 @@ describe("A connection to a worker or receiver", () => {
     expect(told).toEqual(["readable"]);
   });
 
+  it("makes no stacks for the errors of its reader, which may be one for each header", () => {
+    const { socket } = connection();
+    const errors: Error[] = [];
+    socket.on("readable", () => errors.push(new Error("too many headers")));
+    socket.emit("readable");
+    errors.push(new Error("made later"));
+    expect(errors.map(({ stack }) => stack?.includes(import.meta.filename))).toEqual([false, true]);
+  });
+
   it("is read once in a later turn after this one is over, however much arrives until then", async () => {
     const { socket, told } = connection();
     useUpTurn();

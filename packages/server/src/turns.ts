@@ -80,14 +80,19 @@ class Lanes {
     if (owner) owner.hadMs += ms;
   }
 
-  rest(key: string, until: number): void {
-    this.#rests.set(key, until);
+  rest(key: string, now: number, ms: number): void {
+    this.#forgetRested(now);
+    this.#rests.set(key, now + ms);
   }
 
   /** When the first lane has rested; the present time if none rests. */
   rested(now: number): number {
-    for (const [key, until] of this.#rests) if (until <= now) this.#rests.delete(key);
+    this.#forgetRested(now);
     return this.#rests.size === 0 ? now : Math.min(...this.#rests.values());
+  }
+
+  #forgetRested(now: number): void {
+    for (const [key, until] of this.#rests) if (until <= now) this.#rests.delete(key);
   }
 
   #firstOf({ lanes }: Owner, now: number): readonly [string | number, Waiting] | undefined {
@@ -183,7 +188,7 @@ export class Turns {
     const now = this.#now();
     const took = now - beganAt;
     this.#waiting.spend(who, took);
-    if (took > this.#ms) this.#waiting.rest(key, now + Math.min(took, limits.turnRestMsMax));
+    if (took > this.#ms) this.#waiting.rest(key, now, Math.min(took, limits.turnRestMsMax));
     if (!this.#waiting.isEmpty && now < this.#endsAt) this.#doNext();
   };
 
@@ -216,7 +221,7 @@ export function readInTurns(socket: Duplex, lane: Lane): void {
     isWaiting = false;
     hasRead = false;
     wasDestroyed = socket.destroyed;
-    const isHeard = emit("readable");
+    const isHeard = withoutStacks(() => emit("readable"));
     if (socket.destroyed && !wasDestroyed) isCut = true;
     return isHeard;
   };
@@ -246,4 +251,15 @@ export function readInTurns(socket: Duplex, lane: Lane): void {
     if (isWaiting && (event === "error" || event === "close")) goOn();
     return emit(event, ...args);
   };
+}
+
+/** Does work whose errors have no stacks: undici makes one for each header beyond its limit, thousands in a slice. */
+function withoutStacks<T>(work: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return work();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
 }
