@@ -22,6 +22,7 @@ function among(others: () => void): void {
 
 /** Shorter than in service, but in the same order: no test waits for a production timer. */
 const patience = { netMs: 2_000, hostLockMs: 4_000 };
+const { netMs, hostLockMs } = limits;
 
 beforeAll(async () => {
   Object.assign(limits, patience);
@@ -29,6 +30,7 @@ beforeAll(async () => {
   proxy = await startProxy(server.port);
 });
 afterAll(async () => {
+  Object.assign(limits, { netMs, hostLockMs }); // files share their process
   await proxy.end();
   await server.end();
 });
