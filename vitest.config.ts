@@ -63,7 +63,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** A few processes that last run one file after the other: most of many files' time was the start of their process. */
+/** A few long-lived processes run the files one after another: starting a process took most of a short file's time. */
 const shared = { isolate: false, restoreMocks: true, unstubEnvs: true }; // so that no file sees the spies of another
 
 const beside = { maxWorkers: 5, sequence: { groupOrder: 0 } }; // on two cores: most of them wait most of their time

@@ -14,7 +14,7 @@ const npmFolder = join(cache, "clients");
 const clients = {
   // the stock Python SDKs, against which compatibility is tested
   python: pythonClients(venv, ["runpod==1.12.0", "openai==3.54.0"]),
-  // what does not go together with those
+  // packages that conflict with those
   newerPython: pythonClients(newerVenv, ["runpod==2.0.0rc2", "runpod-flash==1.21.0"]),
   // what only `test:machine` speaks to: the fuzzer of the OpenAPI documents, and LangChain
   machinePython: pythonClients(machineVenv, ["schemathesis==4.32.5", "langchain-runpod==0.2.0"]),

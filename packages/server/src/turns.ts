@@ -14,8 +14,8 @@ interface Waiting {
 
 interface Owner {
   readonly lanes: Map<string | number, Waiting>;
-  /** The time that its work took, in milliseconds, beginning with what others had when it came. */
-  hadMs: number;
+  /** The time that it used, in milliseconds; it began level with the owner that was served then. */
+  usedMs: number;
 }
 
 /** Work whose turn it is. */
@@ -26,16 +26,15 @@ interface Next {
 }
 
 /**
- * Work that waits. Next comes the owner who has had the least time, and who comes anew has had as much as the one whose
- * turn it is: a thousand short steps of one delay another no longer than ten long ones, and nobody saves up time. The
- * lanes of an owner take turns. A lane whose work took long rests, so that others get their turns.
+ * Work that waits. The owner who used the least time is served next. A new owner begins level with the one that is being
+ * served, so that nobody saves up time. An owner's lanes take turns; a lane rests after long work.
  */
 class Lanes {
-  /** Also those that have nothing waiting, but have had more than others. */
+  /** Includes those that have nothing waiting, but used more time than others. */
   readonly #owners = new Map<string | number, Owner>();
   #waiting = 0;
-  /** What the owner had had whose turn came last. */
-  #hadMs = 0;
+  /** The time that the owner had used who was served last. */
+  #levelMs = 0;
   /** Until when lanes rest, by their keys. */
   readonly #rests = new Map<string, number>();
 
@@ -45,9 +44,9 @@ class Lanes {
 
   add([who, what = ""]: Lane, work: Work): void {
     this.#waiting++;
-    const owner = this.#owners.get(who) ?? { lanes: new Map<string | number, Waiting>(), hadMs: this.#hadMs };
+    const owner = this.#owners.get(who) ?? { lanes: new Map<string | number, Waiting>(), usedMs: this.#levelMs };
     this.#owners.set(who, owner);
-    if (owner.lanes.size === 0) owner.hadMs = Math.max(owner.hadMs, this.#hadMs);
+    if (owner.lanes.size === 0) owner.usedMs = Math.max(owner.usedMs, this.#levelMs);
     const lane = owner.lanes.get(what);
     if (lane) lane.work.push(work);
     else owner.lanes.set(what, { key: `${who} ${what}`, work: [work] });
@@ -57,27 +56,27 @@ class Lanes {
   next(now: number): Next | undefined {
     let first: readonly [who: string | number, owner: Owner, lane: readonly [string | number, Waiting]] | undefined;
     for (const [who, owner] of this.#owners) {
-      if (owner.lanes.size === 0 && owner.hadMs <= this.#hadMs) this.#owners.delete(who);
-      if (first && owner.hadMs >= first[1].hadMs) continue;
+      if (owner.lanes.size === 0 && owner.usedMs <= this.#levelMs) this.#owners.delete(who);
+      if (first && owner.usedMs >= first[1].usedMs) continue;
       const lane = this.#firstOf(owner, now);
       if (lane) first = [who, owner, lane];
     }
     if (!first) return undefined;
     const [who, owner, [what, lane]] = first;
-    this.#hadMs = Math.max(owner.hadMs, this.#hadMs);
+    this.#levelMs = Math.max(owner.usedMs, this.#levelMs);
     const work = lane.work.shift() as Work;
     this.#owners.delete(who);
     owner.lanes.delete(what);
     if (lane.work.length > 0) owner.lanes.set(what, lane); // now the last
     if (--this.#waiting > 0) this.#owners.set(who, owner);
-    else this.#owners.clear(); // whoever comes next begins at once
+    else this.#owners.clear(); // nobody waits: all are level again
     return { who, key: lane.key, work };
   }
 
-  /** Counts the time that an owner's work took. */
+  /** Counts the time that an owner's work took, but not all of a long stop of the process, which is nobody's work. */
   spend(who: string | number, ms: number): void {
     const owner = this.#owners.get(who);
-    if (owner) owner.hadMs += ms;
+    if (owner) owner.usedMs += Math.min(ms, limits.turnRestMsMax);
   }
 
   rest(key: string, now: number, ms: number): void {

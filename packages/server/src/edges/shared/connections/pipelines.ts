@@ -224,6 +224,7 @@ class Pipeline {
     const slice = unparsed.subarray(0, isInBody ? limits.bodySliceBytes : limits.headSliceBytes);
     this.#unparsed = slice.length < unparsed.length ? unparsed.subarray(slice.length) : undefined;
     this.#parse.call(this.#socket, slice);
+    // the body waits in its owner's lane, so that the heads of other new connections come first
     if (!isInBody && this.#isInBody && this.#unparsed !== undefined && turns.isOver) this.#waitForTurn();
     const pieces = piecesParsed() - piecesBefore;
     // Node drops the pieces of a body whose reply has ended before they are counted: they count by the time they took
