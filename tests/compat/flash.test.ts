@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeHandler } from "../e2e/handlers.js";
 import { startServer, type TestServer } from "../harness.js";
-import { newerPython, runScript } from "./newer-python.js";
+import { newerPython } from "./environments/newer-python.js";
+import { runScript } from "./environments/python-scripts.js";
 import { expectOutcomes } from "./outcomes.js";
 import { flashCalls } from "./python-calls.js";
 

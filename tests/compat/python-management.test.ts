@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../harness.js";
-import { newerPython, runScript } from "./newer-python.js";
+import { newerPython } from "./environments/newer-python.js";
+import { runScript } from "./environments/python-scripts.js";
 import { expectOutcomes } from "./outcomes.js";
 import { pythonCalls } from "./python-calls.js";
 import { handlerFolder, python, removeFolders } from "./stock.js";

@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { root, type TestServer } from "../harness.js";
+import { schemathesis } from "../compat/environments/machine-python.js";
+import type { TestServer } from "../harness.js";
 
 /** The settings of one run. */
 export interface Fuzzing {
@@ -41,12 +42,6 @@ export interface Verdict {
   readonly tally: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-function program(): string {
-  const path = join(process.env.MILLRACE_TEST_MACHINE_VENV ?? join(root, ".cache/machine-venv"), "bin/schemathesis");
-  if (existsSync(path)) return path;
-  throw new Error(`There is no ${path}: set MILLRACE_TEST_MACHINE_VENV to a Python environment with schemathesis.`);
-}
-
 /** What only one kind of document needs: hooks of its own, and checks of it that do not hold here. */
 const kindOf = ({ document }: Fuzzing) =>
   document === "/graphql"
@@ -77,7 +72,7 @@ export async function fuzz(server: TestServer, asked: Fuzzing): Promise<Verdict>
   const options = { env, cwd: folder, timeout: 600_000, maxBuffer: 64 * 2 ** 20 };
   try {
     return await new Promise((done) => {
-      execFile(program(), args, options, (error, stdout, stderr) => {
+      execFile(schemathesis(), args, options, (error, stdout, stderr) => {
         const tally = existsSync(env.FUZZ_TALLY) ? JSON.parse(readFileSync(env.FUZZ_TALLY, "utf8")) : {};
         done({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr, tally });
       });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeHandler } from "../../e2e/handlers.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../../harness.js";
-import { newerPython, runScript } from "../newer-python.js";
+import { newerPython } from "../environments/newer-python.js";
+import { runScript } from "../environments/python-scripts.js";
 import type { Finding } from "../outcomes.js";
 import { runpodctl } from "../runpodctl.js";
 import { python } from "../stock.js";

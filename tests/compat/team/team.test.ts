@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { makeHandler } from "../../e2e/handlers.js";
 import { call, makeEndpoint, startServer, type TestServer } from "../../harness.js";
+import { newerPython } from "../environments/newer-python.js";
+import { runScript } from "../environments/python-scripts.js";
 import { type Mcp, startMcp } from "../mcp.js";
-import { newerPython, runScript } from "../newer-python.js";
 import { jsClient } from "../stock.js";
 
 let server: TestServer;

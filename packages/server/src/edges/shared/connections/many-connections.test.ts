@@ -7,6 +7,16 @@ import { ownConnection } from "./pipelines.js";
 
 const get = (n: number) => `GET /${n} HTTP/1.1\r\nhost: here\r\n\r\n`;
 
+/** A hundred connections, which end with the test, as the door does. */
+function hundredTo(door: Awaited<ReturnType<typeof openDoor>>): Socket[] {
+  const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy();
+    await door.close();
+  });
+  return sockets;
+}
+
 describe("Requests on many connections", () => {
   it.each([
     ["a known owner", (socket: Socket) => ownConnection(socket, 1)],
@@ -71,11 +81,7 @@ describe("Requests on many connections", () => {
         reply.end("<>");
       });
     });
-    const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
-    onTestFinished(async () => {
-      for (const socket of sockets) socket.destroy();
-      await door.close();
-    });
+    const sockets = hundredTo(door);
     await Promise.all(sockets.map((socket) => once(socket, "connect")));
     const head = (pad: string) => `POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 4000\r\nx-pad: ${pad}\r\n\r\n`;
     const slice = head("x".repeat(limits.headSliceBytes - head("").length));
@@ -100,11 +106,7 @@ describe("Requests on many connections", () => {
       for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
       reply.end("<>");
     });
-    const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
-    onTestFinished(async () => {
-      for (const socket of sockets) socket.destroy();
-      await door.close();
-    });
+    const sockets = hundredTo(door);
     await Promise.all(sockets.map((socket) => once(socket, "connect")));
     for (const socket of sockets) socket.write(get(1) + get(2));
     await expect.poll(() => served, { timeout: 10_000 }).toBe(200);
@@ -131,11 +133,7 @@ describe("Requests on many connections", () => {
       for (const until = performance.now() + 1; performance.now() < until; ); // one millisecond of work
       socket.destroy();
     });
-    const sockets = Array.from({ length: 100 }, () => connect(door.port, "127.0.0.1").on("error", () => {}));
-    onTestFinished(async () => {
-      for (const socket of sockets) socket.destroy();
-      await door.close();
-    });
+    const sockets = hundredTo(door);
     for (const socket of sockets) socket.write("POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 9\r\n\r\nhalf");
     await expect.poll(() => begun, { timeout: 10_000 }).toBe(100);
     for (const socket of sockets) socket.end();
